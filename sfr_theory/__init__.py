@@ -1,0 +1,1 @@
+"""Finite-MDP theory of Successor Feature Representations; see `sfr_theory.mdp` for where to begin."""

@@ -1,0 +1,313 @@
+"""Bounds on what GPI loses, each as a function that returns all its terms.
+
+Setting: sources R_1..R_I with optimal policies pi_i, their true xi_i, approximations xi~_i, and a
+target R. The GPI policy pi is greedy on max over i of sum R xi~_i. Write g for gamma, r(s, a) for
+the expected reward, ||.|| for the sup over (s, a), N_R for the value seminorm, A_R for the absolute
+norm (`sfr_theory.operators`), xi* for an optimal policy of the target, and
+
+    d_i   = ||r - r_i||                              distance of expected rewards
+    D_i   = sup over (s, a) of sum |R - R_i| p(phi | s, a)   the paper's ||R - R_i||_p; d_i <= D_i
+    eps_R = max over i of N_R(xi_i - xi~_i)          error of the approximations, *read under R*
+
+Statements (`STATEMENTS`):
+
+    gpi/linear               ||Q* - Q^pi|| <= 2/(1-g) (||r - r_0|| + min_j ||r_0 - r_j|| + eps_{R_0})
+    thm2/printed             A_R(xi* - xi^pi) <= 2/(1-g) (min_i D_i + max_i A_{R_i}(xi_i - xi~_i))
+    thm2/printed-value-norm  N_R(xi* - xi^pi) <= 2/(1-g) (min_i D_i + max_i N_{R_i}(xi_i - xi~_i))
+    thm2/corrected           ||Q* - Q^pi|| <= 2/(1-g) (min_i D_i + eps_R)
+    thm2/sharp               ||Q* - Q^pi|| <= 2g/(1-g) (g min_i d_i + eps_R)
+    thm2/sharp-value         ||V* - V^pi|| <= 2/(1-g)  (g min_i d_i + eps_R)
+    thm2/sharp-affine, thm2/sharp-value-affine     the same with d_i replaced by
+                             inf over a > 0, c of ||r - a r_i - c||: scale and shift leave pi_i optimal
+
+In `gpi/linear` (eq:gpi_guarantee) R_0 is the linear reward nearest to R and GPI reads the psi~_j under
+R_0; that is the reading under which it holds. The two printed ones are false: their error is measured
+under R_i while GPI reads it under R, and A_R also separates policies of equal value.
+
+All functions take an `Evaluation` of one problem or of a batch, in either arithmetic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from sfr_theory.arithmetic import Array, Number, float_array, is_exact
+from sfr_theory.claims import Verdict
+from sfr_theory.operators import absolute_norm, q_from_xi, value_seminorm
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A transfer problem (or a batch) with everything solved; leading axes are batch axes.
+
+    `linear_reward` is the linear reward R_0 nearest to R in the least-squares sense, `linear_gpi_xi`
+    the true xi of the GPI policy that reads the approximations under R_0.
+    """
+
+    gamma: Number
+    feature_probability: Array  # (..., S, A, F)
+    target: Array  # (..., F)
+    sources: Array  # (..., I, F)
+    optimal_xi: Array  # (..., S, A, F)
+    source_xi: Array  # (..., I, S, A, F)
+    approximations: Array  # (..., I, S, A, F)
+    gpi_policy: Array  # (..., S)
+    gpi_xi: Array  # (..., S, A, F)
+    linear_reward: Array  # (..., F)
+    linear_gpi_xi: Array  # (..., S, A, F)
+
+    @cached_property
+    def error(self) -> Array:
+        """xi_i - xi~_i."""
+        return self.source_xi - self.approximations
+
+    @cached_property
+    def optimal_q(self) -> Array:
+        return q_from_xi(self.optimal_xi, self.target)
+
+    @cached_property
+    def gpi_q(self) -> Array:
+        return q_from_xi(self.gpi_xi, self.target)
+
+    @cached_property
+    def expected_rewards(self) -> Array:
+        """r_i of the sources, shape (..., I, S * A)."""
+        return self.expected(self.sources)
+
+    @cached_property
+    def expected_target(self) -> Array:
+        """r of the target, shape (..., 1, S * A)."""
+        return self.expected(self.target[..., None, :])
+
+    def expected(self, rewards: Array) -> Array:
+        """Expected rewards (..., T, S * A) of rewards (..., T, F)."""
+        r = q_from_xi(self.feature_probability[..., None, :, :, :], rewards)
+        return r.reshape(*r.shape[:-2], -1)
+
+    @cached_property
+    def epsilon_under_target(self) -> Array:
+        """eps_R = max over i of N_R(xi_i - xi~_i)."""
+        return value_seminorm(self.error, self.target[..., None, :]).max(axis=-1)
+
+    @cached_property
+    def reward_distance(self) -> Array:
+        """min over i of d_i."""
+        return np.abs(self.expected_target - self.expected_rewards).max(axis=-1).min(axis=-1)
+
+    @cached_property
+    def printed_reward_distance(self) -> Array:
+        """min over i of D_i, the paper's min ||R - R_i||_p."""
+        difference = self.target[..., None, :] - self.sources
+        return absolute_norm(self.feature_probability[..., None, :, :, :], difference).min(axis=-1)
+
+    @cached_property
+    def affine_reward_distance(self) -> Array:
+        """min over i of inf over a > 0, c of ||r - a r_i - c||."""
+        target = np.broadcast_to(self.expected_target, self.expected_rewards.shape)
+        return affine_distance(target, self.expected_rewards).min(axis=-1)
+
+    @cached_property
+    def rounding(self) -> Array:
+        """How much float64 may blur a comparison of two sides; 0 in rational arithmetic.
+
+        A solve with I - g P has relative error of order S u (1 + g)/(1 - g); xi is of size 1/(1 - g),
+        approximations may be larger; epsilon then enters the right side with a factor 2/(1 - g).
+        """
+        if is_exact(self.target):
+            return np.zeros(self.target.shape[:-1], dtype=int)
+        states = self.feature_probability.shape[-3]
+        largest_reward = np.maximum(np.abs(self.target).max(axis=-1), np.abs(self.sources).max(axis=(-2, -1)))
+        largest_xi = np.abs(self.approximations).max(axis=(-4, -3, -2, -1)) + 1 / (1 - self.gamma)
+        unit = np.finfo(float).eps
+        return 64 * unit * states * largest_reward * largest_xi / (1 - self.gamma) ** 2
+
+
+@dataclass(frozen=True)
+class BoundTerms:
+    """Both sides of a bound, and what the right one is made of; arrays over a batch, or 0-dimensional."""
+
+    left: Array
+    reward_distance: Array
+    epsilon: Array
+    right: Array
+    rounding: Array
+
+    @property
+    def holds(self) -> Array:
+        """left <= right, up to the rounding of float64."""
+        return self.left <= self.right + self.rounding
+
+    @property
+    def ratio(self) -> Array:
+        """left / right as floats; 0 where both are 0 (up to rounding), infinite where only right is."""
+        left, right = float_array(self.left), float_array(self.right)
+        blurred = left <= float_array(self.rounding)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(blurred & (right <= float_array(self.rounding)), 0.0, left / right)
+
+
+def _terms(evaluation: Evaluation, left: Array, distance: Array, epsilon: Array, right: Array) -> BoundTerms:
+    left, distance, epsilon, right, rounding = (
+        np.asarray(term) for term in (left, distance, epsilon, right, evaluation.rounding)
+    )
+    return BoundTerms(left, distance, epsilon, right, rounding)
+
+
+def _q_loss(e: Evaluation) -> Array:
+    return np.abs(e.optimal_q - e.gpi_q).max(axis=(-2, -1))
+
+
+def _value_loss(e: Evaluation) -> Array:
+    gpi_value = np.take_along_axis(e.gpi_q, e.gpi_policy[..., None], axis=-1)[..., 0]
+    return np.abs(e.optimal_q.max(axis=-1) - gpi_value).max(axis=-1)
+
+
+def gpi_linear(e: Evaluation) -> BoundTerms:
+    """eq:gpi_guarantee, with GPI read under the nearest linear reward R_0."""
+    linear = e.linear_reward[..., None, :]
+    left = np.abs(e.optimal_q - q_from_xi(e.linear_gpi_xi, e.target)).max(axis=(-2, -1))
+    to_linear = np.abs(e.expected_target - e.expected(linear)).max(axis=(-2, -1))
+    to_source = np.abs(e.expected(linear) - e.expected_rewards).max(axis=-1).min(axis=-1)
+    epsilon = value_seminorm(e.error, linear).max(axis=-1)
+    distance = to_linear + to_source
+    return _terms(e, left, distance, epsilon, 2 * (distance + epsilon) / (1 - e.gamma))
+
+
+def thm2_printed(e: Evaluation) -> BoundTerms:
+    """Theorem 2 (t:xi_gpi_formulation) with the norm that its text defines, on both sides."""
+    left = absolute_norm(e.optimal_xi - e.gpi_xi, e.target)
+    epsilon = absolute_norm(e.error, e.sources).max(axis=-1)
+    distance = e.printed_reward_distance
+    return _terms(e, left, distance, epsilon, 2 * (distance + epsilon) / (1 - e.gamma))
+
+
+def thm2_printed_value_norm(e: Evaluation) -> BoundTerms:
+    """Theorem 2 with the norm of Corollary 1, on both sides; the error is still read under R_i."""
+    epsilon = value_seminorm(e.error, e.sources).max(axis=-1)
+    distance = e.printed_reward_distance
+    return _terms(e, _q_loss(e), distance, epsilon, 2 * (distance + epsilon) / (1 - e.gamma))
+
+
+def thm2_corrected(e: Evaluation) -> BoundTerms:
+    """Theorem 2 with the value norm and the error read under R: true, never tight."""
+    distance, epsilon = e.printed_reward_distance, e.epsilon_under_target
+    return _terms(e, _q_loss(e), distance, epsilon, 2 * (distance + epsilon) / (1 - e.gamma))
+
+
+def _sharp(e: Evaluation, left: Array, distance: Array, factor: Number) -> BoundTerms:
+    epsilon = e.epsilon_under_target
+    return _terms(e, left, distance, epsilon, factor * (e.gamma * distance + epsilon) / (1 - e.gamma))
+
+
+def thm2_sharp(e: Evaluation) -> BoundTerms:
+    """T2' for Q."""
+    return _sharp(e, _q_loss(e), e.reward_distance, 2 * e.gamma)
+
+
+def thm2_sharp_value(e: Evaluation) -> BoundTerms:
+    """T2' for V."""
+    return _sharp(e, _value_loss(e), e.reward_distance, 2)
+
+
+def thm2_sharp_affine(e: Evaluation) -> BoundTerms:
+    """T2' for Q, up to scale and shift of the source rewards."""
+    return _sharp(e, _q_loss(e), e.affine_reward_distance, 2 * e.gamma)
+
+
+def thm2_sharp_value_affine(e: Evaluation) -> BoundTerms:
+    """T2' for V, up to scale and shift of the source rewards."""
+    return _sharp(e, _value_loss(e), e.affine_reward_distance, 2)
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A bound with its name and what we expect of it."""
+
+    id: str
+    label: str
+    sentence: str
+    expected: Verdict
+    terms: Callable[[Evaluation], BoundTerms]
+
+
+STATEMENTS: dict[str, Statement] = {
+    statement.id: statement
+    for statement in (
+        Statement("gpi/linear", "eq:gpi_guarantee", "the linear GPI bound, GPI read under the linear reward",
+                  Verdict.SUPPORTED, gpi_linear),
+        Statement("thm2/printed", "t:xi_gpi_formulation", "Theorem 2 as its text defines the norms",
+                  Verdict.REFUTED, thm2_printed),
+        Statement("thm2/printed-value-norm", "t:xi_gpi_formulation", "Theorem 2 in the norm of Corollary 1",
+                  Verdict.REFUTED, thm2_printed_value_norm),
+        Statement("thm2/corrected", "", "Theorem 2 with the error read under the target reward",
+                  Verdict.SUPPORTED, thm2_corrected),
+        Statement("thm2/sharp", "", "T2' for Q: 2g/(1-g) (g min d_i + eps_R)",
+                  Verdict.SUPPORTED, thm2_sharp),
+        Statement("thm2/sharp-value", "", "T2' for V: 2/(1-g) (g min d_i + eps_R)",
+                  Verdict.SUPPORTED, thm2_sharp_value),
+        Statement("thm2/sharp-affine", "", "T2' for Q up to scale and shift of r_i",
+                  Verdict.SUPPORTED, thm2_sharp_affine),
+        Statement("thm2/sharp-value-affine", "", "T2' for V up to scale and shift of r_i",
+                  Verdict.SUPPORTED, thm2_sharp_value_affine),
+    )
+}  # fmt: skip
+
+
+def affine_distance(target: Array, source: Array) -> Array:
+    """inf over a > 0, c of max over points of |y - a x - c|, for y, x of shape (..., N) -> (...).
+
+    For a given slope a the best shift leaves half the range of y - a x. That is convex and piecewise
+    linear in a, so the infimum over a > 0 is attained at a = 0 or at the slope of an edge of the convex
+    hull of the points (x, y). Exact arithmetic walks the hull. float64 narrows a bracket of the minimum by
+    golden section, over a whole batch; it returns the value at the a it found, which is never too small.
+    """
+    if is_exact(target):
+        flat = (array.reshape(-1, array.shape[-1]) for array in (target, source))
+        result = np.empty(target.shape[:-1], dtype=object)
+        result.reshape(-1)[:] = [_exact_affine_distance(y, x) for y, x in zip(*flat, strict=True)]
+        return result
+
+    def half_range(slope: Array) -> Array:
+        residual = target - slope[..., None] * source
+        return (residual.max(axis=-1) - residual.min(axis=-1)) / 2
+
+    # Beyond range(y) / range(x) twice over, the residual's range exceeds that at a = 0.
+    spread = source.max(axis=-1) - source.min(axis=-1)
+    low = np.zeros(target.shape[:-1])
+    high = np.divide(4 * half_range(low), spread, out=np.zeros_like(low), where=spread > 0)
+    golden = (np.sqrt(5) - 1) / 2
+    inner, outer = high - golden * (high - low), low + golden * (high - low)
+    inner_value, outer_value = half_range(inner), half_range(outer)
+    for _ in range(60):
+        keep_low = inner_value <= outer_value
+        low, high = np.where(keep_low, low, inner), np.where(keep_low, outer, high)
+        probe = np.where(keep_low, high - golden * (high - low), low + golden * (high - low))
+        probe_value = half_range(probe)
+        inner, outer = np.where(keep_low, probe, outer), np.where(keep_low, inner, probe)
+        inner_value, outer_value = (
+            np.where(keep_low, probe_value, outer_value),
+            np.where(keep_low, inner_value, probe_value),
+        )
+    return np.minimum(np.minimum(inner_value, outer_value), half_range(np.zeros_like(low)))
+
+
+def _exact_affine_distance(y: Array, x: Array) -> Number:
+    def cross(o: tuple[Number, Number], a: tuple[Number, Number], b: tuple[Number, Number]) -> Number:
+        return (a[0] - o[0]) * (b[1] - o[1]) - (a[1] - o[1]) * (b[0] - o[0])
+
+    points = sorted(zip(x, y, strict=True))
+    slopes = {0 * y[0]}
+    for ordered in (points, points[::-1]):
+        chain: list[tuple[Number, Number]] = []
+        for point in ordered:
+            while len(chain) >= 2 and cross(chain[-2], chain[-1], point) <= 0:
+                chain.pop()
+            chain.append(point)
+        pairs = zip(chain, chain[1:], strict=False)
+        slopes |= {(b[1] - a[1]) / (b[0] - a[0]) for a, b in pairs if a[0] != b[0]}
+    residuals = (y - slope * x for slope in slopes if slope >= 0)
+    return min((residual.max() - residual.min()) / 2 for residual in residuals)

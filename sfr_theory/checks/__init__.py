@@ -1,0 +1,1 @@
+"""The statements that `check_convergence` checks, one file a topic."""

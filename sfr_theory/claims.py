@@ -1,0 +1,106 @@
+"""Claims, checks and verdicts: how this project says what is true.
+
+A `Claim` is data: an id, where the paper says it, the sentence in short, and the verdict that we
+expect. A check is a function without arguments, or with the options of a command line, that computes
+a `CheckResult`. A command compares the two; a verdict that differs from the expectation is a failure
+of the command (exit code 1), whichever way it differs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from rich.table import Table
+
+
+class Verdict(StrEnum):
+    """What a check found out."""
+
+    PROVED = "PROVED"  # symbolically, exactly or by SMT; the scope says for what
+    SUPPORTED = "SUPPORTED"  # on instances; the evidence says how many, how close, which seed
+    NEEDS_ASSUMPTION = "NEEDS ASSUMPTION"  # true with one more condition, false without it
+    REFUTED = "REFUTED"  # by a counterexample that was recomputed in this run
+    REPRODUCED = "REPRODUCED"  # an empirical claim, at the scale that the evidence names
+    NOT_REPRODUCED = "NOT REPRODUCED"
+    INCONCLUSIVE = "INCONCLUSIVE"
+    NOT_CHECKED = "NOT CHECKED"  # the evidence says why
+
+
+VERDICT_STYLES: Mapping[Verdict, str] = {
+    Verdict.PROVED: "bold green",
+    Verdict.SUPPORTED: "green",
+    Verdict.NEEDS_ASSUMPTION: "yellow",
+    Verdict.REFUTED: "red",
+    Verdict.REPRODUCED: "green",
+    Verdict.NOT_REPRODUCED: "red",
+    Verdict.INCONCLUSIVE: "yellow",
+    Verdict.NOT_CHECKED: "dim",
+}
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement of the paper, or our correction of one."""
+
+    id: str
+    label: str  # the LaTeX label or the section where the paper says it; empty if it is ours
+    sentence: str
+    expected: Verdict
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """What a check computed: a verdict, one sentence of evidence with its numbers, and details for machines."""
+
+    verdict: Verdict
+    evidence: str
+    scope: str = ""
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A claim with the result of its check."""
+
+    claim: Claim
+    result: CheckResult
+
+    @property
+    def as_expected(self) -> bool:
+        return self.result.verdict == self.claim.expected
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "label": self.claim.label,
+            "claim": self.claim.sentence,
+            "verdict": self.result.verdict.value,
+            "expected": self.claim.expected.value,
+            "as_expected": self.as_expected,
+            "evidence": self.result.evidence,
+            "scope": self.result.scope,
+            "details": dict(self.result.details),
+        }
+
+
+def styled(verdict: Verdict, as_expected: bool = True) -> str:
+    """The verdict with terminal markup; one that was not expected stands out."""
+    if not as_expected:
+        return f"[bold white on red]{verdict.value} (unexpected)[/]"
+    return f"[{VERDICT_STYLES[verdict]}]{verdict.value}[/]"
+
+
+def outcome_table(title: str, outcomes: Iterable[Outcome]) -> Table:
+    """Claims, verdicts and evidence as a terminal table."""
+    table = Table(title=title, title_justify="left", show_lines=True)
+    table.add_column("claim", ratio=3)
+    table.add_column("verdict", no_wrap=True)
+    table.add_column("evidence", ratio=4)
+    for outcome in outcomes:
+        claim, result = outcome.claim, outcome.result
+        name = f"[bold]{claim.id}[/]\n{claim.sentence}"
+        evidence = result.evidence + (f"\n[dim]Scope: {result.scope}[/]" if result.scope else "")
+        table.add_row(name, styled(result.verdict, outcome.as_expected), evidence)
+    return table

@@ -1,0 +1,131 @@
+"""What the command lines share: options, manners, output.
+
+* Flags and help come from a dataclass (tyro). Bad input prints one sentence on standard error and
+  exits with code 2; a verdict that was not expected exits with 1.
+* Tables go to standard output, progress to standard error and only on a terminal. With ``--json -``
+  standard output carries the JSON and nothing else.
+* Files are written to a temporary name in the same folder and then renamed, so that a reader never
+  sees half a file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+import tyro
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from sfr_theory.errors import InputError
+
+Options = TypeVar("Options")
+EXIT_UNEXPECTED, EXIT_BAD_INPUT, EXIT_INTERRUPTED = 1, 2, 130
+
+
+def run(main: Callable[[Options], int], options: type[Options], module: str, description: str) -> NoReturn:
+    """Parse the command line, call `main`, and turn what it raises into a sentence and an exit code."""
+    parsed = tyro.cli(options, prog=f"python -m {module}", description=description)
+    try:
+        code = main(parsed)
+        sys.stdout.flush()
+    except InputError as error:
+        print(f"error: {error}", file=sys.stderr)
+        code = EXIT_BAD_INPUT
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        code = EXIT_INTERRUPTED
+    except BrokenPipeError:
+        # The reader of our output went away (`| head`); say nothing more, not even at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    sys.exit(code)
+
+
+def output_console(json_path: str | None) -> Console:
+    """Where tables go: standard output, unless the JSON goes there."""
+    stderr = json_path == "-"
+    stream = sys.stderr if stderr else sys.stdout
+    # A pipe or a file gets a fixed width, so that tables do not depend on the terminal of the writer.
+    return Console(stderr=stderr, width=None if stream.isatty() else 120, highlight=False)
+
+
+@contextlib.contextmanager
+def progress(total: int, description: str) -> Iterator[Callable[[], None]]:
+    """A progress bar on a terminal, nothing elsewhere; yields a function that advances it by one."""
+    console = Console(stderr=True)
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+    with bar:
+        task = bar.add_task(description, total=total)
+        yield lambda: bar.advance(task)
+
+
+@contextlib.contextmanager
+def _output_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror or error}") from None
+
+
+def write_atomic(path: Path, content: bytes) -> None:
+    """Write a file so that it is either there whole or not at all; makes missing folders."""
+    with _output_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+            os.chmod(temporary, 0o644)  # noqa: PTH101
+            os.replace(temporary, path)  # noqa: PTH105
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+
+
+def strict_json(value: Any) -> Any:
+    """Plain JSON values: an infinite or undefined float becomes null."""
+    if isinstance(value, dict):
+        return {str(key): strict_json(entry) for key, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [strict_json(entry) for entry in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if hasattr(value, "item"):
+        return strict_json(value.item())
+    return value
+
+
+def write_json(payload: Any, path: str) -> None:
+    """JSON to a file, or to standard output for "-"."""
+    text = json.dumps(strict_json(payload), indent=2, allow_nan=False) + "\n"
+    if path == "-":
+        sys.stdout.write(text)
+    else:
+        write_atomic(Path(path), text.encode())
+
+
+def save_figure(figure: Any, path: str) -> None:
+    """A matplotlib figure to a file; the ending names the format (svg, png, pdf)."""
+    target = Path(path)
+    formats = figure.canvas.get_supported_filetypes()
+    if target.suffix.lstrip(".") not in formats:
+        raise InputError(f"cannot plot to {path}: its ending must be one of {', '.join(sorted(formats))}")
+    with _output_errors(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(target, bbox_inches="tight", dpi=150)

@@ -1,0 +1,94 @@
+"""Bellman operators on Q and on xi, and the two norms that the paper writes alike.
+
+For rewards R and an array xi(s, a, phi):
+
+    Q_xi(s, a)    = sum over phi of R(phi) xi(s, a, phi)                       `q_from_xi`
+    (T Q)(s, a)   = r(s, a) + gamma E[max over a' of Q(s', a')]                `bellman_q`
+    (T_xi xi)(s, a, .) = p(. | s, a) + gamma E[xi(s', abar(s'), .)]            `bellman_xi`
+    abar(s')      = argmax over a' of Q_xi(s', a')                             `greedy`
+
+`bellman_xi` is the paper's T_xi (eqn:txi_definition). It maps classes of equal Q to classes of equal
+Q, and on classes it is `bellman_q`: Q of (T_xi xi) equals T of (Q of xi), exactly. On xi itself it is
+no contraction in any norm: it jumps where actions tie.
+
+The paper writes ||.||_R for two different things:
+
+    value_seminorm  sup over (s, a) of |sum over phi of R f|     Corollary 1; equals ||Q||_inf
+    absolute_norm   sup over (s, a) of sum over phi of |R f|     the text of Theorem 2
+
+The first is a norm on classes (a seminorm on functions), the second separates functions that have
+the same value. Leading axes of all arguments broadcast; the MDP's batch axes come first.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sfr_theory.arithmetic import Array, Number, matmul
+from sfr_theory.mdp import Dynamics
+
+
+def q_from_xi(xi: Array, reward: Array) -> Array:
+    """Q = sum over phi of R xi (eqn:xi_definition): (..., S, A, F), (..., F) -> (..., S, A)."""
+    return matmul(xi, reward[..., None, :, None])[..., 0]
+
+
+def greedy(q: Array) -> Array:
+    """The first of the best actions in every state: (..., S, A) -> (..., S)."""
+    return q.argmax(axis=-1)
+
+
+def at_policy(values: Array, policy: Array) -> Array:
+    """values(s, policy(s), ...): (..., S, A, D), (..., S) -> (..., S, D)."""
+    lead = np.broadcast_shapes(values.shape[:-2], policy.shape)
+    values = np.broadcast_to(values, lead + values.shape[-2:])
+    index = np.broadcast_to(policy, lead)[..., None, None]
+    return np.take_along_axis(values, index, axis=-2)[..., 0, :]
+
+
+def align(array: Array, core: int, lead: int) -> Array:
+    """Insert axes before the last `core` ones until there are `lead` leading axes (tasks after batch)."""
+    batch = array.ndim - core
+    return array.reshape(array.shape[:batch] + (1,) * (lead - batch) + array.shape[batch:])
+
+
+def expected_next(mdp: Dynamics, values: Array) -> Array:
+    """E[values(s') | s, a]: (..., S, D) -> (..., S, A, D)."""
+    transition = align(mdp.transition, 3, values.ndim - 2)
+    *lead, states, actions, _ = transition.shape
+    rows = matmul(transition.reshape(*lead, states * actions, states), values)
+    return rows.reshape(*rows.shape[:-2], states, actions, rows.shape[-1])
+
+
+def expected_reward(mdp: Dynamics, reward: Array) -> Array:
+    """r(s, a) = sum over phi of R(phi) p(phi | s, a): (..., F) -> (..., S, A)."""
+    return q_from_xi(align(mdp.feature_probability, 3, reward.ndim - 1), reward)
+
+
+def bellman_q(mdp: Dynamics, reward: Array, q: Array) -> Array:
+    """The optimality operator T on Q."""
+    value = q.max(axis=-1)[..., None]
+    return expected_reward(mdp, reward) + mdp.gamma * expected_next(mdp, value)[..., 0]
+
+
+def bellman_xi(mdp: Dynamics, reward: Array, xi: Array) -> Array:
+    """The paper's T_xi, with the first of tied greedy actions."""
+    greedy_xi = at_policy(xi, greedy(q_from_xi(xi, reward)))
+    features = align(mdp.feature_probability, 3, xi.ndim - 3)
+    return features + mdp.gamma * expected_next(mdp, greedy_xi)
+
+
+def bellman_xi_policy(mdp: Dynamics, policy: Array, xi: Array) -> Array:
+    """The operator of a fixed policy: linear, and a gamma-contraction in every sup-norm."""
+    features = align(mdp.feature_probability, 3, xi.ndim - 3)
+    return features + mdp.gamma * expected_next(mdp, at_policy(xi, policy))
+
+
+def value_seminorm(xi: Array, reward: Array) -> Number:
+    """sup over (s, a) of |sum over phi of R xi| (cor:xi-banach)."""
+    return np.abs(q_from_xi(xi, reward)).max(axis=(-2, -1))
+
+
+def absolute_norm(f: Array, g: Array) -> Number:
+    """sup over (s, a) of sum over phi of |f g| (t:xi_gpi_formulation); f is (..., S, A, F), g (..., F)."""
+    return np.abs(f * g[..., None, None, :]).sum(axis=-1).max(axis=(-2, -1))

@@ -1,0 +1,119 @@
+"""Exact policy evaluation and optimisation by linear solves, for one MDP or thousands at a time.
+
+Q, psi, xi and the successor representation are one thing: the discounted sum of a cumulant c(s, a)
+in R^D along a policy pi,
+
+    C(s, a) = c(s, a) + gamma E[ C(s', pi(s')) ],        C = c + gamma P (I - gamma P_pi)^-1 c_pi,
+
+with c = p(phi | s, a) for xi, E[phi | s, a] for psi, r for Q and the indicator of s for the successor
+representation. The matrix I - gamma P_pi is strictly diagonally dominant, so the solve always
+exists; in float64 its relative error is of order S u (1 + gamma) / (1 - gamma), in rational
+arithmetic there is none.
+
+`optimal` is Howard's policy iteration. It ends after finitely many steps with a policy that no single
+change of an action improves, and reports how many iterations it took and the residual ||TQ - Q||.
+
+A policy is an integer array (..., S), or an array of probabilities (..., S, A). Batch axes of the MDP
+come first, then task axes: for an `MDPBatch` of B MDPs, rewards of shape (B, T, F) give Q of shape
+(B, T, S, A).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sfr_theory.arithmetic import Array, Number, float_array, identity, is_exact, matmul, solve
+from sfr_theory.errors import InputError
+from sfr_theory.mdp import Dynamics, FiniteMDP
+from sfr_theory.operators import align, at_policy, bellman_q, expected_next, expected_reward
+
+MAX_ITERATIONS = 1000
+IMPROVEMENT_TOLERANCE = 1e-12
+"""float64 only: how much better, relative to the largest |Q|, an action must be to replace another."""
+
+
+@dataclass(frozen=True)
+class Solution:
+    """An optimal policy, its Q, and how they were obtained."""
+
+    q: Array
+    policy: Array
+    iterations: int
+    residual: Number
+
+
+def _is_stochastic(mdp: Dynamics, policy: Array) -> bool:
+    actions = mdp.feature_probability.shape[-2]
+    if policy.dtype.kind in "iu":
+        if policy.size and not (policy.min() >= 0 and policy.max() < actions):
+            raise InputError(f"policy names an action outside 0..{actions - 1}")
+        return False
+    if policy.ndim < 2 or policy.shape[-1] != actions:
+        raise InputError(f"a stochastic policy has shape (..., states, {actions}), not {policy.shape}")
+    totals = float_array(policy.sum(axis=-1))
+    if (policy < 0).any() or np.abs(totals - 1).max() > 1e-9:
+        raise InputError("each row of a stochastic policy must be non-negative and sum to 1")
+    return True
+
+
+def discounted_sum(mdp: Dynamics, policy: Array, cumulant: Array) -> Array:
+    """C(s, a) of a cumulant of shape (..., S, A, D) along a policy; see the module's text."""
+    policy = np.asarray(policy)
+    stochastic = _is_stochastic(mdp, policy)
+    lead = policy.ndim - (2 if stochastic else 1)
+    transition = align(mdp.transition, 3, lead)
+    cumulant = align(cumulant, 3, lead) if cumulant.ndim - 3 < lead else cumulant
+
+    def along_policy(values: Array) -> Array:
+        if stochastic:
+            return matmul(policy[..., None, :], values)[..., 0, :]
+        return at_policy(values, policy)
+
+    step = along_policy(transition)
+    matrix = identity(step.shape[-1], like=step) - mdp.gamma * step
+    on_policy = solve(matrix, along_policy(cumulant))
+    return cumulant + mdp.gamma * expected_next(mdp, on_policy)
+
+
+def policy_xi(mdp: Dynamics, policy: Array) -> Array:
+    """xi of a policy, shape (..., S, A, F)."""
+    return discounted_sum(mdp, policy, mdp.feature_probability)
+
+
+def policy_q(mdp: Dynamics, policy: Array, reward: Array) -> Array:
+    """Q of a policy under rewards (..., F), shape (..., S, A)."""
+    return discounted_sum(mdp, policy, expected_reward(mdp, reward)[..., None])[..., 0]
+
+
+def policy_psi(mdp: FiniteMDP, policy: Array) -> Array:
+    """psi of a policy: the expected discounted sum of feature vectors, shape (..., S, A, n)."""
+    return discounted_sum(mdp, policy, matmul(mdp.feature_probability, mdp.linear_features))
+
+
+def successor_representation(mdp: FiniteMDP, policy: Array) -> Array:
+    """M(s, a, s') of eq:sr, shape (..., S, A, S): xi where the feature is the current state."""
+    return policy_xi(mdp.with_state_features(), policy)
+
+
+def optimal(mdp: Dynamics, reward: Array) -> Solution:
+    """Optimal Q and policy for rewards (..., F) by policy iteration, started greedily on r."""
+    r = expected_reward(mdp, reward)
+    policy = r.argmax(axis=-1)
+    tolerance: Number = 0 if is_exact(r) else IMPROVEMENT_TOLERANCE
+    for iteration in range(1, MAX_ITERATIONS + 1):
+        q = discounted_sum(mdp, policy, r[..., None])[..., 0]
+        current = at_policy(q[..., None], policy)[..., 0]
+        threshold = tolerance * np.maximum(np.abs(q).max(axis=(-2, -1), keepdims=True)[..., 0], 1)
+        improves = q.max(axis=-1) - current > threshold
+        if not improves.any():
+            residual = np.abs(bellman_q(mdp, reward, q) - q).max(axis=(-2, -1))
+            return Solution(q, policy, iteration, residual)
+        policy = np.where(improves, q.argmax(axis=-1), policy)
+    raise ArithmeticError(f"policy iteration did not end within {MAX_ITERATIONS} iterations")
+
+
+def optimal_actions(q: Array, tolerance: Number = 0) -> Array:
+    """Which actions are optimal in each state: boolean (..., S, A)."""
+    return q.max(axis=-1, keepdims=True) - q <= tolerance
