@@ -41,6 +41,8 @@ def rational(value: object) -> fmpq:
         if not np.isfinite(value):
             raise InputError(f"{value!r} is not a finite number")
         value = repr(float(value))
+    if isinstance(value, str) and len(exponent := value.lower().partition("e")[2].strip()) > 5:
+        raise InputError(f"the exponent {exponent} is too large to be read exactly")
     try:
         read = Fraction(int(value)) if isinstance(value, np.integer) else Fraction(value)  # type: ignore[call-overload]
     except (ValueError, TypeError, ZeroDivisionError, OverflowError):

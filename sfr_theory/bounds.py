@@ -30,8 +30,9 @@ All functions take an `Evaluation` of one problem or of a batch, in either arith
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -135,6 +136,11 @@ class BoundTerms:
     epsilon: Array
     right: Array
     rounding: Array
+
+    @classmethod
+    def join(cls, combine: Callable[[list[Array]], Array], terms: list[BoundTerms]) -> BoundTerms:
+        """Terms of many problems as one; `combine` is np.stack or np.concatenate."""
+        return cls(*(combine([getattr(term, part.name) for term in terms]) for part in fields(cls)))
 
     @property
     def holds(self) -> Array:
@@ -282,7 +288,7 @@ def affine_distance(target: Array, source: Array) -> Array:
     golden = (np.sqrt(5) - 1) / 2
     inner, outer = high - golden * (high - low), low + golden * (high - low)
     inner_value, outer_value = half_range(inner), half_range(outer)
-    for _ in range(60):
+    for _ in range(40):
         keep_low = inner_value <= outer_value
         low, high = np.where(keep_low, low, inner), np.where(keep_low, outer, high)
         probe = np.where(keep_low, high - golden * (high - low), low + golden * (high - low))
@@ -307,7 +313,7 @@ def _exact_affine_distance(y: Array, x: Array) -> Number:
             while len(chain) >= 2 and cross(chain[-2], chain[-1], point) <= 0:
                 chain.pop()
             chain.append(point)
-        pairs = zip(chain, chain[1:], strict=False)
+        pairs = pairwise(chain)
         slopes |= {(b[1] - a[1]) / (b[0] - a[0]) for a, b in pairs if a[0] != b[0]}
     residuals = (y - slope * x for slope in slopes if slope >= 0)
     return min((residual.max() - residual.min()) / 2 for residual in residuals)

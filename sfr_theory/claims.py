@@ -53,7 +53,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class CheckResult:
-    """What a check computed: a verdict, one sentence of evidence with its numbers, and details for machines."""
+    """A verdict, one sentence of evidence with its numbers, and details for machines."""
 
     verdict: Verdict
     evidence: str

@@ -58,8 +58,8 @@ def output_console(json_path: str | None) -> Console:
 
 
 @contextlib.contextmanager
-def progress(total: int, description: str) -> Iterator[Callable[[], None]]:
-    """A progress bar on a terminal, nothing elsewhere; yields a function that advances it by one."""
+def progress(total: int, description: str) -> Iterator[Callable[[int], None]]:
+    """A progress bar on a terminal, nothing elsewhere; yields a function that advances it."""
     console = Console(stderr=True)
     bar = Progress(
         TextColumn("{task.description}"),
@@ -72,7 +72,7 @@ def progress(total: int, description: str) -> Iterator[Callable[[], None]]:
     )
     with bar:
         task = bar.add_task(description, total=total)
-        yield lambda: bar.advance(task)
+        yield lambda steps: bar.advance(task, steps)
 
 
 @contextlib.contextmanager

@@ -18,10 +18,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
+from flint import fmpq
 
 from sfr_theory.arithmetic import Array, Number, exact_array, float_array, is_exact, rational
 from sfr_theory.errors import InputError
@@ -68,12 +70,12 @@ def _place(index: Iterable[Any]) -> str:
     return ", ".join(str(int(i)) for i in index)
 
 
-def _contains_exact(*values: Any) -> bool:
+def _contains_exact(values: Any) -> bool:
     """Whether any entry is a rational or text, so that the caller wants exact arithmetic."""
-    arrays = (np.asarray(value, dtype=object) for value in values if value is not None)
-    return any(
-        not isinstance(entry, (float, int, np.number)) for array in arrays for entry in array.reshape(-1)
-    )
+    if isinstance(values, np.ndarray) and values.dtype != object:
+        return False
+    entries = np.array(values, dtype=object).reshape(-1)
+    return any(isinstance(entry, (str, Fraction, fmpq)) for entry in entries)
 
 
 def discount(value: object, exact: bool) -> Number:
@@ -99,8 +101,7 @@ class FiniteMDP:
     feature_vectors: Array | None = None
 
     def __post_init__(self) -> None:
-        raw_kernel = np.asarray(self.kernel)
-        exact = (raw_kernel.dtype == object and _contains_exact(raw_kernel)) or _contains_exact(self.gamma)
+        exact = _contains_exact(self.kernel) or _contains_exact(self.gamma)
         kernel = _numbers(self.kernel, "kernel", exact, ("states", "actions", "states", "features"))
         if 0 in kernel.shape:
             raise InputError(

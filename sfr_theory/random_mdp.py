@@ -183,24 +183,20 @@ def myopic(rng: Generator, count: int, shape: Shape, gamma: float, epsilon: floa
 def adversarial(rng: Generator, count: int, shape: Shape, gamma: float, epsilon: float) -> ProblemBatch:
     """Perturbations inside the kernel of R_i: invisible under R_i, visible under R.
 
-    In even problems the sources are sparse and a perturbation lives on features with R_i = 0, so that it has
-    absolute norm 0 under R_i. In odd ones it is a sum of terms c (R_i(k) e_j - R_i(j) e_k), which have
-    value 0 under R_i. Both families are exact in float64. The first source is close to the target.
+    The first source is close to the target. In even problems the other sources are sparse and a perturbation
+    lives on features with R_i = 0, so that it has absolute norm 0 under R_i. In odd ones it is a sum of
+    terms c (R_i(k) e_j - R_i(j) e_k), which have value 0 under R_i. Both hold exactly in float64.
     """
     problems = _problems(rng, garnet(rng, count, shape, gamma), shape, epsilon)
-    sources = problems.sources.copy()
+    sources = problems.sources * rng.integers(0, 2, size=problems.sources.shape)
     sources[:, 0] = problems.target + dyadic(rng, problems.target.shape) / 16
-    even = (np.arange(count) % 2 == 0)[:, None, None]
-    kept = rng.integers(0, 2, size=sources.shape)
-    sources = np.where(even, sources * kept, sources)
-    size = 4.0
-    free = size * dyadic(rng, problems.perturbation.shape)
+    free = 16 * dyadic(rng, problems.perturbation.shape)
     reward = sources[:, :, None, None, :]
     on_zeros = free * (reward == 0)
     in_kernel = free * np.roll(reward, -1, axis=-1) - np.roll(free * reward, 1, axis=-1)
-    if shape.features == 1:  # the kernel of a single number is {0}, or everything where it is 0
-        in_kernel = on_zeros
-    perturbation = np.where(even[..., None, None], on_zeros, in_kernel)
+    even = (np.arange(count) % 2 == 0)[:, None, None, None, None]
+    # The kernel of a single number is {0}, or everything where the number is 0.
+    perturbation = np.where(even | (shape.features == 1), on_zeros, in_kernel)
     return replace(problems, sources=sources, perturbation=perturbation)
 
 

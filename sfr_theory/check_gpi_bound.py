@@ -1,0 +1,297 @@
+"""Check what GPI guarantees, on generated MDPs or on yours.
+
+Every statement of `sfr_theory.bounds` is evaluated on many transfer problems: solve each source task,
+perturb its xi, form the GPI policy on the target, evaluate it exactly, compare both sides. The printed
+Theorem 2 is refuted by problems whose errors hide in the kernel of R_i; for a refuted statement the
+smallest counterexample found is shrunk, shown in fractions, and written as a file that reproduces it.
+
+Exit code 0: every statement behaves as expected. 1: one that should hold is violated, or one that is
+false was not refuted although the adversarial family had every chance. 2: bad input.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import tyro
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from sfr_theory import cli
+from sfr_theory.arithmetic import Array
+from sfr_theory.bound_runs import (
+    Plan,
+    Summary,
+    Ties,
+    check_generated,
+    check_problem,
+    smallest_counterexample,
+    summarise,
+)
+from sfr_theory.bounds import BoundTerms
+from sfr_theory.claims import Verdict, styled
+from sfr_theory.errors import InputError
+from sfr_theory.files import load_problem, problem_to_json, save_problem
+from sfr_theory.mdp import TransferProblem
+from sfr_theory.random_mdp import Shape
+
+SIDES = ("left", "right", "epsilon", "reward_distance")
+
+
+@dataclass(frozen=True)
+class Options:
+    mdps: int = 2000
+    """How many transfer problems to generate, spread evenly over the families."""
+    states: int = 5
+    actions: int = 3
+    features: int = 4
+    tasks: int = 3
+    """How many source tasks each problem has, besides the target."""
+    gamma: str = "9/10"
+    """Discount factor: a decimal or a fraction in [0, 1)."""
+    epsilon: float = 0.1
+    """Size of the errors of the approximations in the ordinary families."""
+    family: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
+    """Which kinds of problems to generate (repeatable): garnet, deterministic, layered, absorbing,
+    unreachable, ties, negative, gamma-zero, adversarial. Default: all."""
+    seed: int = 0
+    statement: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
+    """Which statements to check (repeatable), such as thm2/sharp. Default: all."""
+    exact: tyro.conf.FlagCreatePairsOff[bool] = False
+    """Rational arithmetic, zero tolerance; slower."""
+    ties: Ties = "first"
+    """How tied optimal policies and tied GPI actions are broken: the first action, or (with --exact, on
+    small MDPs) whatever makes the left side largest."""
+    mdp: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
+    """Check a problem of your own instead (repeatable): a JSON file, see `sfr_theory/files.py`."""
+    json: str | None = None
+    """Write the results as JSON to this file; - is standard output."""
+    plot: str | None = None
+    """Draw the distribution of left/right to this file (svg, png or pdf)."""
+    counterexamples: str = "counterexamples"
+    """Folder for the counterexamples of refuted statements."""
+    workers: Annotated[int, tyro.conf.arg(help_behavior_hint="(default: one for each core)")] = field(
+        default_factory=lambda: os.cpu_count() or 1
+    )
+    """How many processes to use; results do not depend on it."""
+
+    def plan(self) -> Plan:
+        if self.workers < 1:
+            raise InputError(f"--workers is {self.workers}; it must be at least 1")
+        return Plan(
+            mdps=self.mdps,
+            shape=Shape(self.states, self.actions, self.features, self.tasks),
+            gamma=self.gamma,
+            epsilon=self.epsilon,
+            families=self.family,
+            seed=self.seed,
+            statements=self.statement,
+            exact=self.exact,
+            ties=self.ties,
+        )
+
+
+def number(value: Any, exact: bool) -> Any:
+    """A side of a bound for JSON: a float, or a fraction as text."""
+    return str(value) if exact else float(value)
+
+
+def summary_json(summary: Summary, exact: bool) -> dict[str, Any]:
+    return {
+        "instances": len(summary.terms.left),
+        "violations": summary.violations,
+        "worst_ratio": summary.worst_ratio,
+        "verdict": summary.verdict.value,
+        "expected": summary.statement.expected.value,
+        "as_expected": summary.as_expected,
+        "worst": {side: number(getattr(summary.terms, side)[summary.worst], exact) for side in SIDES},
+        "counterexample": None if summary.counterexample is None else problem_to_json(summary.counterexample),
+    }
+
+
+def instance_json(path: str, terms: dict[str, BoundTerms], exact: bool) -> dict[str, Any]:
+    statements = {
+        name: {
+            **{side: number(getattr(bound, side).item(), exact) for side in SIDES},
+            "ratio": float(bound.ratio),
+            "holds": bool(bound.holds),
+        }
+        for name, bound in terms.items()
+    }
+    return {"file": path, "statements": statements}
+
+
+def summary_table(summaries: list[Summary], title: str) -> Table:
+    table = Table(title=title, title_justify="left")
+    table.add_column("statement")
+    for name in ("instances", "violations", "worst left/right"):
+        table.add_column(name, justify="right")
+    table.add_column("verdict")
+    for summary in summaries:
+        ratio = summary.worst_ratio
+        table.add_row(
+            f"[bold]{summary.statement.id}[/]\n[dim]{escape(summary.statement.sentence)}[/]",
+            f"{len(summary.terms.left):,}",
+            f"{summary.violations:,}",
+            "∞ (right side 0)" if math.isinf(ratio) else f"{ratio:.4g}",
+            styled(summary.verdict, summary.as_expected),
+        )
+    return table
+
+
+def instance_table(instance: dict[str, Any]) -> Table:
+    table = Table(title=escape(instance["file"]), title_justify="left")
+    table.add_column("statement")
+    for side in SIDES:
+        table.add_column(side.replace("_", " "), justify="right", overflow="fold")
+    table.add_column("holds")
+    for name, terms in instance["statements"].items():
+        sides = (terms[side] if isinstance(terms[side], str) else f"{terms[side]:.6g}" for side in SIDES)
+        table.add_row(name, *sides, "[green]yes[/]" if terms["holds"] else "[red]no[/]")
+    return table
+
+
+def describe(problem: TransferProblem) -> Iterator[str]:
+    """A small counterexample in words, a line for each part."""
+
+    def row(values: Array) -> str:
+        return f"({', '.join(str(value) for value in values)})"
+
+    mdp = problem.mdp
+    yield f"gamma = {mdp.gamma}; target R = {row(problem.target)}"
+    for i, reward in enumerate(problem.sources):
+        yield f"source R_{i + 1} = {row(reward)}"
+    for s, a in np.ndindex(mdp.num_states, mdp.num_actions):
+        outcomes = (
+            f"state {n} with feature {f}" + ("" if p == 1 else f" (probability {p})")
+            for (n, f), p in np.ndenumerate(mdp.kernel[s, a])
+            if p != 0
+        )
+        yield f"state {s}, action {a}: to {', or to '.join(outcomes)}"
+    if problem.approximations is not None:
+        for i, s, a in np.ndindex(problem.approximations.shape[:3]):
+            yield f"xi~_{i + 1}(state {s}, action {a}) = {row(problem.approximations[i, s, a])}"
+
+
+def report_counterexample(console: Console, summary: Summary, folder: str) -> None:
+    """Show a counterexample and write it as a file that reproduces it."""
+    problem, name = summary.counterexample, summary.statement.id
+    if problem is None:
+        console.print(f"\n{name} fails only by the way ties are broken; --ties worst shows it.")
+        return
+    path = Path(folder) / f"{name.replace('/', '-')}.json"
+    save_problem(problem, path, f"{name} fails here: {summary.statement.sentence}")
+    console.print(f"\n[bold]{name}[/] fails on:")
+    for line in describe(problem):
+        console.print(f"  {escape(line)}")
+    command = f"python -m sfr_theory.check_gpi_bound --exact --mdp {path}"
+    console.print(f"  Reproduce: {escape(command)}", soft_wrap=True)
+
+
+def plot(summaries: list[Summary], path: str, title: str) -> None:
+    """Left/right of every problem, one row a statement; beyond 1 a bound is violated."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 0.55 * len(summaries) + 1.6))
+    axes = figure.add_subplot()
+    jitter = np.random.default_rng(0)
+    floor = 1e-3
+    for row, summary in enumerate(reversed(summaries)):
+        ratio = np.clip(summary.terms.ratio, floor, 1 / floor)
+        violated = ~summary.terms.holds.astype(bool)
+        height = row + jitter.uniform(-0.28, 0.28, size=len(ratio))
+        # Thousands of dots: as an image inside a vector file.
+        axes.scatter(
+            ratio[~violated],
+            height[~violated],
+            s=4,
+            color="#0072B2",
+            alpha=0.35,
+            linewidths=0,
+            rasterized=True,
+        )
+        axes.scatter(
+            ratio[violated],
+            height[violated],
+            s=9,
+            color="#D55E00",
+            marker="x",
+            linewidths=0.7,
+            rasterized=True,
+        )
+    axes.axvline(1, color="black", linewidth=1)
+    axes.set_xscale("log")
+    axes.set_yticks(range(len(summaries)), [summary.statement.id for summary in reversed(summaries)])
+    axes.set_xlabel(f"left side / right side (at {floor:g}: that or less); orange crosses violate the bound")
+    axes.set_title(title, loc="left", fontsize=9)
+    axes.spines[["top", "right"]].set_visible(False)
+    cli.save_figure(figure, path)
+
+
+def run_on_files(options: Options, plan: Plan, console: Console) -> tuple[list[Summary], dict[str, Any]]:
+    """Check the files of --mdp: a table each, and a summary over all."""
+    results = [check_problem(plan, load_problem(path)) for path in options.mdp]
+    instances = [
+        instance_json(path, result, plan.exact) for path, result in zip(options.mdp, results, strict=True)
+    ]
+    for instance in instances:
+        console.print(instance_table(instance))
+    summaries = [
+        summarise(name, BoundTerms.join(np.stack, [result[name] for result in results]), must_refute=False)
+        for name in plan.statements
+    ]
+    return summaries, {"instances": instances}
+
+
+def run_on_generated(options: Options, plan: Plan, console: Console, title: str) -> list[Summary]:
+    """Check generated problems: one table, and the smallest counterexamples."""
+    with cli.progress(plan.mdps, "checking") as advance:
+        summaries = check_generated(plan, options.workers, advance)
+    with cli.progress(len(summaries), "shrinking counterexamples") as advance:
+        for k, summary in enumerate(summaries):
+            if summary.verdict is Verdict.REFUTED:
+                summaries[k] = replace(summary, counterexample=smallest_counterexample(plan, summary))
+            advance(1)
+    console.print(summary_table(summaries, title))
+    for summary in summaries:
+        if summary.verdict is Verdict.REFUTED:
+            report_counterexample(console, summary, options.counterexamples)
+        if summary.verdict is Verdict.INCONCLUSIVE:
+            console.print(
+                f"{summary.statement.id}: these problems do not refute it; the adversarial family can."
+            )
+    return summaries
+
+
+def main(options: Options) -> int:
+    plan = options.plan()
+    console = cli.output_console(options.json)
+    arithmetic = "rational arithmetic" if plan.exact else "float64"
+    payload: dict[str, Any] = {"seed": plan.seed, "gamma": float(plan.exact_gamma), "exact": plan.exact}
+    if options.mdp:
+        title = f"{len(options.mdp)} problems from files, {arithmetic}"
+        summaries, instances = run_on_files(options, plan, console)
+        payload |= instances
+    else:
+        sizes = (f"{getattr(options, name)} {name}" for name in ("states", "actions", "features", "tasks"))
+        title = (
+            f"{plan.mdps:,} problems ({', '.join(sizes)}, gamma {plan.gamma}, seed {plan.seed}), {arithmetic}"
+        )
+        summaries = run_on_generated(options, plan, console, title)
+    payload["statements"] = {summary.statement.id: summary_json(summary, plan.exact) for summary in summaries}
+    if options.plot:
+        plot(summaries, options.plot, title)
+    if options.json:
+        cli.write_json(payload, options.json)
+    return 0 if all(summary.as_expected for summary in summaries) else cli.EXIT_UNEXPECTED
+
+
+if __name__ == "__main__":
+    cli.run(main, Options, "sfr_theory.check_gpi_bound", __doc__ or "")
