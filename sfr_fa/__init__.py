@@ -1,0 +1,1 @@
+"""Successor Feature Representations with function approximation: environments, tasks and agents."""

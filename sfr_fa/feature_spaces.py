@@ -1,0 +1,165 @@
+"""Where features live: a finite set of vectors, or a box.
+
+A transition (s, a, s') shows a feature vector phi(s, a, s') in Phi, a subset of R^n, and a task rewards it
+with R(phi). Phi is either a set of F distinct vectors, so that R and xi(s, a, .) are tables with F entries,
+or a box [low, high], on which the C-SFR agents discretise each dimension. An agent is told Phi; a feature
+outside it is an error of the environment and is reported as one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfr_fa.arrays import FloatArray, finite_array
+from sfr_theory.errors import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class DiscreteFeatures:
+    """F distinct feature vectors, shape (F, n); a feature is known by its row number.
+
+    Vectors are compared exactly, so an environment must emit the very numbers that are declared here.
+    """
+
+    vectors: FloatArray
+    _row: dict[tuple[float, ...], int] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        vectors = finite_array(self.vectors, "vectors", ("features", "dimensions"))
+        row: dict[tuple[float, ...], int] = {}
+        for index, vector in enumerate(vectors.tolist()):
+            first = row.setdefault(tuple(vector), index)
+            if first != index:
+                raise InputError(f"vectors[{first}] and vectors[{index}] are the same feature: {vector}")
+        object.__setattr__(self, "vectors", vectors)
+        object.__setattr__(self, "_row", row)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DiscreteFeatures) and np.array_equal(self.vectors, other.vectors)
+
+    def __hash__(self) -> int:
+        return hash((self.vectors.shape, self.vectors.tobytes()))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return DiscreteFeatures, (self.vectors,)
+
+    @property
+    def size(self) -> int:
+        """F, how many features there are."""
+        return self.vectors.shape[0]
+
+    @property
+    def dimensions(self) -> int:
+        """n, the length of a feature vector."""
+        return self.vectors.shape[1]
+
+    def index_of(self, features: Any) -> int:
+        """The row of `vectors` that equals `features`."""
+        values = _numbers(features, self.dimensions)
+        if values.ndim != 1:
+            raise InputError(f"features have shape {values.shape}; one vector of {self.dimensions} is needed")
+        return self._lookup(values)
+
+    def indices_of(self, features: Any) -> NDArray[np.intp]:
+        """`index_of` for every vector of an array: (..., n) -> (...)."""
+        values = _numbers(features, self.dimensions)
+        rows = [self._lookup(vector) for vector in values.reshape(-1, self.dimensions)]
+        return np.array(rows, dtype=np.intp).reshape(values.shape[:-1])
+
+    def check(self, features: Any) -> FloatArray:
+        """`features`, shape (..., n), as float64; all of them are in the set."""
+        return self.vectors[self.indices_of(features)]
+
+    def _lookup(self, vector: FloatArray) -> int:
+        values = vector.tolist()
+        row = self._row.get(tuple(values))
+        if row is None:
+            raise InputError(f"features {values} are none of the {self.size} declared feature vectors")
+        return row
+
+
+@dataclass(frozen=True, eq=False)
+class BoxFeatures:
+    """All feature vectors phi with low_k <= phi_k <= high_k, shapes (n,)."""
+
+    low: FloatArray
+    high: FloatArray
+
+    def __post_init__(self) -> None:
+        low = finite_array(self.low, "low", ("dimensions",))
+        high = finite_array(self.high, "high", ("dimensions",))
+        if low.shape != high.shape:
+            raise InputError(f"low has {low.size} dimensions and high has {high.size}; they must agree")
+        if not (low < high).all():
+            k = int(np.argmin(low < high))
+            raise InputError(f"low[{k}] is {low[k]} and high[{k}] is {high[k]}; low must be less than high")
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", high)
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, BoxFeatures)
+            and np.array_equal(self.low, other.low)
+            and np.array_equal(self.high, other.high)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.low.tobytes(), self.high.tobytes()))
+
+    @property
+    def dimensions(self) -> int:
+        """n, the length of a feature vector."""
+        return self.low.size
+
+    def check(self, features: Any) -> FloatArray:
+        """`features`, shape (..., n), as float64; all of them are in the box."""
+        values = _numbers(features, self.dimensions)
+        inside = (self.low <= values) & (values <= self.high)  # false for NaN
+        if not inside.all():
+            place = tuple(int(i) for i in np.argwhere(~inside)[0])
+            k = place[-1]
+            raise InputError(
+                f"feature {k} is {values[place]}; it must lie between {self.low[k]} and {self.high[k]}"
+            )
+        return values
+
+
+FeatureSpace = DiscreteFeatures | BoxFeatures
+
+
+def _numbers(features: Any, dimensions: int) -> FloatArray:
+    try:
+        values = np.asarray(features, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"features must be numbers, not {features!r}") from None
+    if values.ndim == 0 or values.shape[-1] != dimensions:
+        raise InputError(
+            f"features have shape {values.shape}; the last axis must have the {dimensions} feature dimensions"
+        )
+    return values
+
+
+OBJECT_COLLECTION_FEATURES = DiscreteFeatures(
+    np.array(
+        [
+            [0, 0, 0, 0, 0],  # nothing happened
+            [1, 0, 1, 0, 0],  # orange box
+            [1, 0, 0, 1, 0],  # orange triangle
+            [0, 1, 1, 0, 0],  # blue box
+            [0, 1, 0, 1, 0],  # blue triangle
+            [0, 0, 0, 0, 1],  # goal
+        ],
+        dtype=np.float64,
+    )
+)
+"""phi_1 ... phi_6 of the object collection environment: (orange, blue, box, triangle, goal)."""
+
+BARRETO_FEATURES = DiscreteFeatures(np.vstack([np.zeros(4), np.eye(4)]))
+"""phi_1 ... phi_5 of Barreto et al.'s variant: (orange, blue, pink, goal), at most one of them."""
+
+RACER_FEATURES = BoxFeatures(np.zeros(3), np.ones(3))
+"""Distances to the racer's three markers, as parts of the largest distance on the torus."""

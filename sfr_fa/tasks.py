@@ -1,0 +1,319 @@
+"""Tasks: reward functions R(phi) of features, and the paper's distributions over them.
+
+Tasks of one environment share states, actions and features, and differ in R only. A task is anything with
+`reward(features)`, vectorised over leading axes: (..., n) -> (...).
+
+    LinearTask     R(phi) = phi . w
+    TableTask      R(phi_j) for each of F discrete features
+    GaussianTask   R(phi) = sum_k r_k(phi_k),  r_k(x) = 1/n max_j exp(-(x - mu_j)^2 / sigma_j)
+    AdditiveTask   R(phi) = sum_k r_k(phi_k)   for any functions r_k
+    FunctionTask   any function
+
+An *additive* task can also tell its parts, `component(k, x)` = r_k(x): it is what the C-SFR agents read their
+values with. The first three are data: `to_json` and `task_from_json` write and read them exactly.
+
+How linear is a table? The best linear model of the object collection's rewards misses by
+
+    min over w of sum_j |R(phi_j) - phi_j . w|  =  |R_2 - R_3 - R_4 + R_5|,
+
+since the four object features obey phi_2 - phi_3 - phi_4 + phi_5 = 0 and no other linear relation, and the
+goal has a weight of its own. This *sum* of errors is the level of non-linearity (docs/decisions.md says why
+it is not the mean).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from sfr_fa.arrays import FloatArray, finite_array
+from sfr_fa.feature_spaces import OBJECT_COLLECTION_FEATURES, RACER_FEATURES, DiscreteFeatures, FeatureSpace
+from sfr_theory.errors import InputError
+
+
+@runtime_checkable
+class Task(Protocol):
+    """A reward function of features, (..., n) -> (...)."""
+
+    def reward(self, features: Any) -> FloatArray: ...
+
+
+@runtime_checkable
+class AdditiveReward(Protocol):
+    """A task R(phi) = sum_k r_k(phi_k) that can tell its parts."""
+
+    @property
+    def dimensions(self) -> int: ...
+
+    def component(self, k: int, x: Any) -> FloatArray: ...
+
+    def reward(self, features: Any) -> FloatArray: ...
+
+
+class _DataTask:
+    """A task that is fully described by `to_json`, which also tells when two tasks are equal."""
+
+    def to_json(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _DataTask) and self.to_json() == other.to_json()
+
+    def __hash__(self) -> int:
+        return hash(str(self.to_json()))
+
+
+@dataclass(frozen=True, eq=False)
+class LinearTask(_DataTask):
+    """R(phi) = phi . w, weights of shape (n,)."""
+
+    weights: FloatArray
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weights", finite_array(self.weights, "weights", ("dimensions",)))
+
+    @property
+    def dimensions(self) -> int:
+        return self.weights.size
+
+    def component(self, k: int, x: Any) -> FloatArray:
+        """r_k(x) = w_k x."""
+        return self.weights[k] * np.asarray(x, dtype=np.float64)
+
+    def reward(self, features: Any) -> FloatArray:
+        return _features(features, self.dimensions) @ self.weights
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": "linear", "weights": self.weights.tolist()}
+
+
+@dataclass(frozen=True, eq=False)
+class TableTask(_DataTask):
+    """A reward for each feature of a discrete set, rewards of shape (F,)."""
+
+    space: DiscreteFeatures
+    rewards: FloatArray
+
+    def __post_init__(self) -> None:
+        rewards = finite_array(self.rewards, "rewards", ("features",))
+        if rewards.size != self.space.size:
+            raise InputError(
+                f"rewards has {rewards.size} entries; it needs one for each of the {self.space.size} features"
+            )
+        object.__setattr__(self, "rewards", rewards)
+
+    def reward(self, features: Any) -> FloatArray:
+        return self.rewards[self.space.indices_of(features)]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": "table", "features": self.space.vectors.tolist(), "rewards": self.rewards.tolist()}
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianTask(_DataTask):
+    """Preferred values of each feature: r_k(x) = 1/n max_j exp(-(x - mu_j)^2 / sigma_j).
+
+    This is eq:racer_env_reward_func: `components[k]` lists the (mu_j, sigma_j) of dimension k, and the factor
+    1/n, 1/3 in the racer, keeps R in [0, 1].
+    """
+
+    components: tuple[FloatArray, ...]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.components, Sequence) or not self.components:
+            raise InputError(
+                "components must list the Gaussians (mu, sigma) of at least one feature dimension"
+            )
+        components = tuple(
+            finite_array(gaussians, f"components[{k}]", ("Gaussians", "mu and sigma"))
+            for k, gaussians in enumerate(self.components)
+        )
+        for k, gaussians in enumerate(components):
+            if gaussians.shape[1] != 2:
+                raise InputError(
+                    f"components[{k}] has rows of {gaussians.shape[1]} numbers; each is (mu, sigma)"
+                )
+            if not (gaussians[:, 1] > 0).all():
+                j = int(np.argmin(gaussians[:, 1] > 0))
+                raise InputError(f"components[{k}][{j}] has sigma {gaussians[j, 1]}; sigma must be positive")
+        object.__setattr__(self, "components", components)
+
+    @property
+    def dimensions(self) -> int:
+        return len(self.components)
+
+    def component(self, k: int, x: Any) -> FloatArray:
+        """r_k(x)."""
+        mu, sigma = self.components[k].T
+        distance = np.asarray(x, dtype=np.float64)[..., None] - mu
+        return np.exp(-(distance**2) / sigma).max(axis=-1) / self.dimensions
+
+    def reward(self, features: Any) -> FloatArray:
+        return _sum_of_components(self, features)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": "gaussian", "components": [gaussians.tolist() for gaussians in self.components]}
+
+
+@dataclass(frozen=True)
+class AdditiveTask:
+    """R(phi) = sum_k r_k(phi_k) for functions r_k of arrays, (...) -> (...)."""
+
+    components: tuple[Callable[[FloatArray], Any], ...]
+
+    def __post_init__(self) -> None:
+        components = tuple(self.components)
+        if not components or not all(callable(component) for component in components):
+            raise InputError("components must list a function r_k for each feature dimension")
+        object.__setattr__(self, "components", components)
+
+    @property
+    def dimensions(self) -> int:
+        return len(self.components)
+
+    def component(self, k: int, x: Any) -> FloatArray:
+        """r_k(x)."""
+        x = np.asarray(x, dtype=np.float64)
+        return _finite_rewards(self.components[k](x), f"components[{k}]", x.shape)
+
+    def reward(self, features: Any) -> FloatArray:
+        return _sum_of_components(self, features)
+
+
+@dataclass(frozen=True)
+class FunctionTask:
+    """Any function of features, (..., n) -> (...).
+
+    A function f of a single vector becomes one by `np.vectorize(f, signature="(n)->()")`.
+    """
+
+    function: Callable[[FloatArray], Any]
+
+    def __post_init__(self) -> None:
+        if not callable(self.function):
+            raise InputError(f"a FunctionTask needs a function of features, not {self.function!r}")
+
+    def reward(self, features: Any) -> FloatArray:
+        values = np.asarray(features, dtype=np.float64)
+        return _finite_rewards(self.function(values), "the reward function", values.shape[:-1])
+
+
+def check_task(task: Any, space: FeatureSpace) -> Task:
+    """`task`, if it can reward the features of `space`; otherwise a sentence that says why not."""
+    if not isinstance(task, Task):
+        raise InputError(
+            f"a task needs a method reward(features), which {task!r} has not; "
+            f"FunctionTask(f) makes a task of a function f"
+        )
+    if isinstance(space, DiscreteFeatures):
+        probes = space.vectors
+    else:
+        probes = np.stack([space.low, (space.low + space.high) / 2, space.high])
+    _finite_rewards(task.reward(probes), "the task's reward", probes.shape[:-1])
+    return task
+
+
+def task_from_json(content: Any) -> Task:
+    """The task that `to_json` wrote."""
+    if not isinstance(content, Mapping) or content.get("kind") not in _KEYS:
+        raise InputError(f"a task is an object whose kind is one of {', '.join(_KEYS)}")
+    kind = content["kind"]
+    if set(content) != {"kind", *_KEYS[kind]}:
+        raise InputError(
+            f"a {kind} task has the keys kind, {', '.join(_KEYS[kind])}, not {', '.join(content)}"
+        )
+    if kind == "linear":
+        return LinearTask(content["weights"])
+    if kind == "table":
+        return TableTask(DiscreteFeatures(content["features"]), content["rewards"])
+    return GaussianTask(content["components"])
+
+
+_KEYS = {"linear": ("weights",), "table": ("features", "rewards"), "gaussian": ("components",)}
+
+
+def sample_linear_task(
+    rng: np.random.Generator, space: DiscreteFeatures = OBJECT_COLLECTION_FEATURES
+) -> LinearTask:
+    """w_k ~ U(-1, 1) for each property of an object, and 1 for the goal, which is the last dimension."""
+    return LinearTask(np.append(rng.uniform(-1, 1, space.dimensions - 1), 1.0))
+
+
+def sample_general_task(
+    rng: np.random.Generator, space: DiscreteFeatures = OBJECT_COLLECTION_FEATURES
+) -> TableTask:
+    """R ~ U(-1, 1) for each kind of object; 0 for the first feature (nothing) and 1 for the last (goal)."""
+    return TableTask(space, np.concatenate([[0.0], rng.uniform(-1, 1, space.size - 2), [1.0]]))
+
+
+NONLINEARITY_BRACKETS = tuple((k / 4, (k + 1) / 4) for k in range(7))
+"""The seven levels of non-linearity, [0, 0.25) to [1.5, 1.75)."""
+
+
+def nonlinearity(task: TableTask) -> float:
+    """|R_2 - R_3 - R_4 + R_5|: what the best linear model of an object collection task misses, in sum."""
+    if task.space != OBJECT_COLLECTION_FEATURES:
+        raise InputError("non-linearity is defined for tables over the object collection's six features")
+    _, orange_box, orange_triangle, blue_box, blue_triangle, _ = task.rewards
+    return float(abs(orange_box - orange_triangle - blue_box + blue_triangle))
+
+
+def sample_task_of_nonlinearity(rng: np.random.Generator, level: int) -> TableTask:
+    """A general task whose non-linearity is in NONLINEARITY_BRACKETS[level], by rejection."""
+    if level not in range(len(NONLINEARITY_BRACKETS)):
+        raise InputError(
+            f"level is {level}; the levels of non-linearity are 0 to {len(NONLINEARITY_BRACKETS) - 1}"
+        )
+    low, high = NONLINEARITY_BRACKETS[level]
+    while True:  # accepts with probability 3379/49152 at the rarest level
+        task = sample_general_task(rng)
+        if low <= nonlinearity(task) < high:
+            return task
+
+
+def sample_racer_task(rng: np.random.Generator, unit: float = 1.0) -> GaussianTask:
+    """For each marker 1 or 2 Gaussians with mu ~ U(0, 0.7), sigma ~ U(0.001, 0.01).
+
+    `unit` is the length in which mu and sigma are measured, as a part of the largest distance: 1 draws them
+    for the normalised feature, sqrt(2) for the distance itself on the torus of side 1.
+    """
+    if not unit > 0:
+        raise InputError(f"unit is {unit}; it must be positive")
+    components = []
+    for _ in range(RACER_FEATURES.dimensions):
+        count = rng.integers(1, 3)
+        mu = rng.uniform(0.0, 0.7, count)
+        sigma = rng.uniform(0.001, 0.01, count)
+        components.append(np.stack([unit * mu, unit**2 * sigma], axis=-1))
+    return GaussianTask(tuple(components))
+
+
+def _features(features: Any, dimensions: int) -> FloatArray:
+    values = np.asarray(features, dtype=np.float64)
+    if values.ndim == 0 or values.shape[-1] != dimensions:
+        raise InputError(
+            f"features have shape {values.shape}; this task rewards vectors of {dimensions} features"
+        )
+    return values
+
+
+def _sum_of_components(task: AdditiveReward, features: Any) -> FloatArray:
+    values = _features(features, task.dimensions)
+    return sum(
+        (task.component(k, values[..., k]) for k in range(task.dimensions)), np.zeros(values.shape[:-1])
+    )
+
+
+def _finite_rewards(rewards: Any, name: str, shape: tuple[int, ...]) -> FloatArray:
+    array = np.asarray(rewards, dtype=np.float64)
+    if array.shape != shape:
+        raise InputError(
+            f"{name} returned an array of shape {array.shape} where {shape} is needed; it must be vectorised "
+            f"(numpy.vectorize can do that)"
+        )
+    if not np.isfinite(array).all():
+        raise InputError(f"{name} returned {array[~np.isfinite(array)][0]}; rewards must be finite numbers")
+    return array
