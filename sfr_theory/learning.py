@@ -106,6 +106,14 @@ def _model_update(model: Array, s: int, a: int, feature: int, beta: Any) -> None
         model[s, a, f] += beta * (observed - model[s, a, f])
 
 
+def _copy(source: Array, target: Array) -> None:
+    """target[...] = source; Numba takes seconds to compile the assignment of a whole array."""
+    for s in range(source.shape[0]):
+        for a in range(source.shape[1]):
+            for d in range(source.shape[2]):
+                target[s, a, d] = source[s, a, d]
+
+
 def _first_above(cumulative: Array, uniform: float) -> int:
     """Inverse of a cumulative distribution: the first index whose entry exceeds a uniform number."""
     k = 0
@@ -114,7 +122,7 @@ def _first_above(cumulative: Array, uniform: float) -> int:
     return k
 
 
-_HELPERS = (_readout_value, _greedy_action, _gpi_choice, _td_update, _model_update, _first_above)
+_HELPERS = (_readout_value, _greedy_action, _gpi_choice, _td_update, _model_update, _copy, _first_above)
 
 
 @functools.cache
@@ -197,7 +205,7 @@ def _follow_path(
     saved = 0
     for t in range(len(states) + 1):
         while saved < len(checkpoints) and checkpoints[saved] == t:
-            snapshots[saved] = values
+            _copy(values, snapshots[saved])
             saved += 1
         if t < len(states):
             next_a = _greedy_action(values, next_states[t], readout)
