@@ -1,13 +1,13 @@
 """Counterexamples as files, recomputed in rational arithmetic at every run.
 
-A counterexample to a bound "left <= right" is a transfer problem on which left > right. Each is stored as a JSON
-file in the folder `counterexamples`, with a sentence on why it works, and can be run by hand:
+A counterexample to a bound "left <= right" is a transfer problem on which left > right. Each is stored as a
+JSON file in the folder `counterexamples`, with a sentence on why it works, and can be run by hand:
 
     python -m sfr_theory.check_gpi_bound --exact --mdp proofs_checks/counterexamples/NAME.json
 
-Here stands what each file must show: both sides of every statement that it refutes, and what more is claimed of
-it (no ties, xi~ >= 0, mass preserved). `recompute` solves the problem anew and `flaws` compares, so a
-file that was changed is found out, whether or not it still refutes anything.
+Here stands what each file must show: both sides of every statement that it refutes, and what more is
+claimed of it (no ties, xi~ >= 0, mass preserved). `flaws` solves the problem anew and compares, so
+a file that was changed is found out, whether or not it still refutes anything.
 """
 
 from __future__ import annotations

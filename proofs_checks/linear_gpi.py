@@ -1,0 +1,198 @@
+"""Generalised policy improvement with linear rewards: which action, and which bound.
+
+**Which action** (eq:gpi_policy against the listings). GPI takes argmax_a max_k Q_k(s, a). The listings
+first choose c = argmax_k max_a Q_k(s, a) and then argmax_a Q_c(s, a). Both are the actions of the largest
+entries of the table Q_k(s, a): (c, a) is a two-stage choice iff Q_c(s, a) is the largest entry, and a is a
+GPI action iff some Q_k(s, a) is. Which entries are largest depends on nothing but the order of the entries,
+so all real tables with n entries are covered by those with entries in {0, ..., n-1}: a finite proof.
+
+**Which bound** (eq:gpi_guarantee, from Barreto et al. 2018).
+
+    ||Q* - Q^pi|| <= 2/(1-gamma) (||r - r_i|| + min_j ||r_i - r_j|| + eps)
+
+holds for every linear task i *if GPI reads the psi_j with the weights w_i of that task* (gpi/linear). The
+paper explains M_i as "the theoretically closest possible task that can be linearly decomposed". If GPI uses
+other weights, for instance those fitted to R over the features (eq:linear_model_fitting), the bound with
+that M_i is false: the closest task is judged by expected rewards r(s, a), the fit by R(phi).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from proofs_checks.argument import Step, proves, refutes, rejected
+from proofs_checks.counterexamples import LINEAR_READING
+from proofs_checks.proof import Broken, Proof
+from sfr_theory.arithmetic import Array
+from sfr_theory.bounds import STATEMENTS, BoundTerms, Evaluation, gpi_linear
+from sfr_theory.claims import CheckResult, Verdict
+from sfr_theory.errors import InputError
+from sfr_theory.files import load_problem
+from sfr_theory.gpi import gpi_choice
+from sfr_theory.mdp import TransferProblem
+from sfr_theory.operators import q_from_xi
+from sfr_theory.random_mdp import FAMILIES, Shape
+from sfr_theory.transfer import evaluate, evaluate_batch
+
+TABLE_SHAPES = ((2, 2), (2, 3), (3, 2))
+SEED, PROBLEMS_PER_FAMILY, GAMMA, EPSILON = 0, 200, 0.9, 0.1
+
+
+def _all_tables(policies: int, actions: int) -> Array:
+    """Every table with entries in 0..n-1, shape (n^n, K, A): all orders of n entries, ties included."""
+    entries = policies * actions
+    grid = np.indices((entries,) * entries, dtype=np.int8).reshape(entries, -1)
+    return grid.T.reshape(-1, policies, actions)
+
+
+def _gpi_actions(q: Array) -> Array:
+    """Which actions GPI may take: boolean (..., A)."""
+    return (q == q.max(axis=(-2, -1), keepdims=True)).any(axis=-2)
+
+
+def _two_stage_actions(q: Array, score: Callable[[Array], Array]) -> Array:
+    """Which actions argmax_a Q_c may give, over all policies c whose score is largest: boolean (..., A)."""
+    scores = score(q)
+    chosen = scores == scores.max(axis=-1, keepdims=True)
+    own_best = q == q.max(axis=-1, keepdims=True)
+    return (chosen[..., None] & own_best).any(axis=-2)
+
+
+def _best_action(q: Array) -> Array:
+    return q.max(axis=-1)
+
+
+def _two_stage_steps(score: Callable[[Array], Array]) -> list[Step]:
+    steps = []
+    for policies, actions in TABLE_SHAPES:
+        tables = _all_tables(policies, actions)
+        gpi = _gpi_actions(tables)
+        name = f"{policies} policies, {actions} actions, {len(tables)} tables"
+        same = np.array_equal(gpi, _two_stage_actions(tables, score))
+        steps.append(Step(f"{name}: both rules allow the same actions", same))
+        _, action = gpi_choice(tables)
+        taken = np.take_along_axis(gpi, action[:, None], axis=-1).all()
+        steps.append(Step(f"{name}: `gpi_choice` takes one of them", bool(taken)))
+    return steps
+
+
+def two_stage() -> CheckResult:
+    """The listings' choice is the GPI choice."""
+    return proves(
+        _two_stage_steps(_best_action),
+        "all real tables Q_k(s, a) with 2x2, 2x3 or 3x2 entries, ties included (they may be broken differently)",
+    )
+
+
+def wrong_reading_terms(e: Evaluation, closest: Array) -> tuple[object, object]:
+    """Both sides of eq:gpi_guarantee with M_i = `closest`, while GPI uses the fitted weights."""
+    correct = gpi_linear(e)
+    r, r_i = e.expected_target, e.expected(closest[None])
+    distance = np.abs(r - r_i).max() + np.abs(r_i - e.expected_rewards).max(axis=-1).min()
+    epsilon = np.abs(q_from_xi(e.error, closest[None])).max()
+    return correct.left[()], 2 * (distance + epsilon) / (1 - e.gamma)
+
+
+def _wrong_reading_facts(problem: TransferProblem, closest: Array) -> list[Step]:
+    e = evaluate(problem)
+    left, right = wrong_reading_terms(e, closest)
+    same = bool((e.expected_target == e.expected(closest[None])).all())
+    correct = gpi_linear(e)
+    return [
+        Step("the linear task w = 1 has the target's expected rewards, so none is closer", same),
+        Step(
+            f"GPI with the fitted weights loses {left} in Q, the right side is {right}",
+            (left, right) == (1, 0),
+        ),
+        Step(
+            f"read with the weights that GPI uses, the bound holds ({correct.left} <= {correct.right})",
+            bool(correct.holds),
+        ),
+    ]
+
+
+def wrong_reading() -> CheckResult:
+    """M_i is the closest linear task, and GPI uses the weights fitted to the rewards."""
+    try:
+        problem = load_problem(LINEAR_READING.path)
+    except InputError as error:
+        return CheckResult(Verdict.INCONCLUSIVE, f"the counterexample cannot be read: {error}")
+    return refutes(
+        _wrong_reading_facts(problem, problem.mdp.linear_features[:, 0]),
+        f"{LINEAR_READING.name}.json: one state, two actions, features in R, gamma = 1/2, xi~ exact",
+    )
+
+
+def _wrong_reading_survives_linear_target() -> bool:
+    """On a target that is linear itself the fit is the closest task and the bound must hold."""
+    problem = load_problem(LINEAR_READING.path)
+    linear = problem.mdp.linear_features[:, 0]
+    return rejected(_wrong_reading_facts(TransferProblem(problem.mdp, linear, problem.sources), linear))
+
+
+def _random_terms(statement: Callable[[Evaluation], BoundTerms]) -> tuple[int, int, float]:
+    """Problems, violations and the largest left/right over all families of random problems."""
+    rng = np.random.default_rng(SEED)
+    problems, violations, worst = 0, 0, 0.0
+    for family in FAMILIES.values():
+        batch = family(rng, PROBLEMS_PER_FAMILY, Shape(), GAMMA, EPSILON)
+        terms = statement(evaluate_batch(batch.mdps, batch.target, batch.sources, batch.perturbation))
+        problems += len(batch)
+        violations += int((~terms.holds).sum())
+        worst = max(worst, float(terms.ratio.max()))
+    return problems, violations, worst
+
+
+def linear_bound() -> CheckResult:
+    """eq:gpi_guarantee with the right reading."""
+    problems, violations, worst = _random_terms(STATEMENTS["gpi/linear"].terms)
+    verdict = Verdict.SUPPORTED if violations == 0 else Verdict.REFUTED
+    return CheckResult(
+        verdict,
+        f"{violations} violations on {problems} random problems, largest left/right {worst:.3g}, seed {SEED}",
+        f"S=5, A=3, F=4, 3 sources, gamma = {GAMMA}, families {', '.join(FAMILIES)}",
+        {"kind": "instances", "instances": problems, "violations": violations, "worst_ratio": worst},
+    )
+
+
+def _without_reward_distance(e: Evaluation) -> BoundTerms:
+    """The bound without ||r - r_i||: what would hold if every reward were linear."""
+    terms = gpi_linear(e)
+    linear = e.linear_reward[..., None, :]
+    to_linear = np.abs(e.expected_target - e.expected(linear)).max(axis=(-2, -1))
+    right = terms.right - 2 * to_linear / (1 - e.gamma)
+    return BoundTerms(terms.left, terms.reward_distance, terms.epsilon, right, terms.rounding)
+
+
+def _dropping_the_distance_is_violated() -> bool:
+    """With the fitted linear reward as the only source, nothing but ||r - r_i|| is left on the right."""
+    problem = load_problem(LINEAR_READING.path)
+    fitted = evaluate(problem).linear_reward
+    refuted = TransferProblem(problem.mdp, problem.target, fitted[None])
+    return not bool(_without_reward_distance(evaluate(refuted)).holds)
+
+
+PROOFS = (
+    Proof(
+        "gpi/two-stage",
+        two_stage,
+        (
+            Broken(
+                "choose c by its worst action",
+                lambda: rejected(_two_stage_steps(lambda q: q.min(axis=-1))),
+            ),
+            Broken(
+                "choose c by the mean over its actions",
+                lambda: rejected(_two_stage_steps(lambda q: q.sum(axis=-1))),
+            ),
+        ),
+    ),
+    Proof("gpi/linear", linear_bound, (Broken("without ||r - r_i||", _dropping_the_distance_is_violated),)),
+    Proof(
+        "bg/gpi-linear-wrong-reading",
+        wrong_reading,
+        (Broken("it fails on linear targets as well", _wrong_reading_survives_linear_target),),
+    ),
+)

@@ -1,0 +1,301 @@
+"""The printed p-values of the paper's four tables, and which test can have produced them.
+
+Each table compares all pairs of agents by Mann-Whitney's U on the total returns of 10 repetitions against
+10 (fig:barreto_env_results_total_reward, fig:results_total_reward). Without ties U is one of 0, ..., 100,
+and the p-value is a function of U, so a test can print only finitely many values. With m = n = 10 the two
+candidates are
+
+    asymptotic   2 (1 - Phi((|U - 50| - 1/2) / sqrt(m n (m + n + 1) / 12)))      continuity correction 1/2
+    exact        2 P(U' <= min(U, 100 - U)) under random ranks, at most 1
+
+A printed value is attainable if some U rounds to it in the three printed digits ("< 0.001": if some U has
+p < 0.001). SciPy computes both from samples that realise each U.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from scipy.stats import mannwhitneyu
+
+from proofs_checks.argument import Step, proves, refutes, rejected
+from proofs_checks.proof import Broken, Proof
+from sfr_theory.arithmetic import Array
+from sfr_theory.claims import CheckResult
+
+REPETITIONS = 10
+DIGITS = 3
+BELOW = "<"
+"""Stands for the printed "< 0.001"."""
+SIGNIFICANT = 0.05
+
+
+@dataclass(frozen=True)
+class Table:
+    """The upper triangle of a printed table: row i compares agent i with agents i+1, i+2, ..."""
+
+    name: str
+    agents: tuple[str, ...]
+    rows: tuple[str, ...]
+
+    def cells(self) -> Iterator[tuple[str, str, str]]:
+        """(agent, other agent, printed value) for every pair."""
+        for i, row in enumerate(self.rows):
+            for other, printed in zip(self.agents[i + 1 :], row.split(), strict=True):
+                yield self.agents[i], other, printed
+
+    def printed(self, agent: str, other: str) -> str:
+        """The printed p-value of a pair, in either order."""
+        return next(p for first, second, p in self.cells() if {first, second} == {agent, other})
+
+
+OBJECT_AGENTS = ("Q", "SF", "SF-R", "SF-4", "SF-8", "SFR", "SFR-R", "CSFR-4", "MB SFR", "MB SFR-R")
+BARRETO = Table(
+    "object collection by Barreto et al.",
+    OBJECT_AGENTS,
+    (
+        "< < < < < < < < <",
+        "< < < < < < 0.121 <",
+        "< 0.002 < 0.045 0.002 < 0.076",
+        "< < < 0.017 < <",
+        "< < 0.473 < <",
+        "< < 0.001 <",
+        "< < 0.623",
+        "< <",
+        "<",
+    ),
+)
+LINEAR = Table(
+    "object collection, linear rewards",
+    OBJECT_AGENTS,
+    (
+        "< < < < < < < < <",
+        "< < < < < < < <",
+        "< < < < < < <",
+        "< < 0.006 0.970 < 0.241",
+        "< 0.004 < < <",
+        "< < 0.186 <",
+        "0.011 < 0.054",
+        "< 0.427",
+        "<",
+    ),
+)
+GENERAL = Table(
+    "object collection, general rewards",
+    OBJECT_AGENTS,
+    (
+        "< < < < < < < < <",
+        "< < < < < < < <",
+        "0.104 < < 0.045 0.241 < 0.011",
+        "< < 0.186 0.623 < 0.017",
+        "< < < < <",
+        "< < < <",
+        "0.121 < 0.241",
+        "< 0.007",
+        "<",
+    ),
+)
+RACER = Table(
+    "racer",
+    ("Q", "SF", "SF-R", "SF-3", "SF-6", "CSFR", "CSFR-R", "CSFR-3"),
+    (
+        "< < < < < < <",
+        "0.021 < 0.009 < 0.014 0.089",
+        "< < < 0.623 <",
+        "0.031 < < <",
+        "< < 0.121",
+        "< <",
+        "<",
+    ),
+)
+TABLES = (BARRETO, LINEAR, GENERAL, RACER)
+
+REPORTED_DIFFERENCES = (
+    *((LINEAR, "SFR", other) for other in ("SF", "Q")),
+    *((GENERAL, "SFR", other) for other in ("SF", "Q")),
+    *((table, "SFR-R", other) for table in (LINEAR, GENERAL) for other in ("SF-R", "Q")),
+    *((table, agent, "SFR-R") for table in (LINEAR, GENERAL) for agent in ("SF-4", "CSFR-4")),
+    *((table, "SF-4", "SF-8") for table in (LINEAR, GENERAL)),
+    *((RACER, "CSFR", other) for other in RACER.agents if other != "CSFR"),
+    *((RACER, "Q", other) for other in ("SF", "SF-R", "CSFR-R", "SF-3", "SF-6", "CSFR-3")),
+    (BARRETO, "SFR", "SF"),
+    (BARRETO, "SFR-R", "SF-R"),
+    *((BARRETO, "Q", other) for other in OBJECT_AGENTS if other != "Q"),
+)
+"""Pairs of which the text says that one is above the other (Results paragraphs of both environments)."""
+
+
+def samples_with_statistic(u: int, first: int, second: int) -> tuple[Array, Array]:
+    """Samples without ties whose U is u: point i of the first lies above `above[i]` points of the second."""
+    above = [min(second, max(0, u - second * i)) for i in range(first)]
+    offsets = np.arange(first) / (2 * first)  # distinct, and within one gap of the second sample
+    return np.array(above) - 0.75 + offsets, np.arange(second, dtype=float)
+
+
+@cache
+def attainable(method: str, continuity: bool, first: int = REPETITIONS, second: int = REPETITIONS) -> Array:
+    """The p-values that a test can give without ties, one for each U."""
+    values = []
+    for u in range(first * second + 1):
+        samples = samples_with_statistic(u, first, second)
+        values.append(mannwhitneyu(*samples, method=method, use_continuity=continuity).pvalue)
+    return np.array(values)
+
+
+def is_attainable(printed: str, values: Array) -> bool:
+    """Whether one of the p-values prints like this."""
+    if printed == BELOW:
+        return bool((values < 10.0**-DIGITS).any())
+    return bool((np.round(values, DIGITS) == float(printed)).any())
+
+
+def _printed_values() -> list[str]:
+    return [printed for table in TABLES for _, _, printed in table.cells()]
+
+
+def unattainable(values: Array) -> list[str]:
+    """The printed values, one for each cell, that a test cannot give."""
+    return [printed for printed in _printed_values() if not is_attainable(printed, values)]
+
+
+def _asymptotic_steps(values: Array) -> list[Step]:
+    printed = _printed_values()
+    missing = unattainable(values)
+    numbers = sum(value != BELOW for value in printed)
+    sentence = (
+        f"all {len(printed)} printed values are attainable: {numbers} numbers, "
+        f'{len(printed) - numbers} times "< 0.001"'
+    )
+    return [
+        Step(
+            "the tables have 45 + 45 + 45 + 28 pairs",
+            [len(list(t.cells())) for t in TABLES] == [45, 45, 45, 28],
+        ),
+        Step(sentence, not missing, f"not attainable: {', '.join(sorted(set(missing)))}"),
+    ]
+
+
+def asymptotic_test() -> CheckResult:
+    """The printed values are SciPy's asymptotic ones."""
+    values = attainable("asymptotic", True)
+    different = len({round(float(value), DIGITS) for value in values})
+    return proves(
+        _asymptotic_steps(values),
+        f"all 101 values of U at 10 against 10 without ties, which round to {different} different "
+        f"numbers of a possible 1001; two-sided, normal approximation, continuity correction",
+    )
+
+
+def exact_test() -> CheckResult:
+    """The printed values are not those of the exact test, although n = 10 is small enough for it."""
+    missing = unattainable(attainable("exact", True))
+    numbers = [value for value in _printed_values() if value != BELOW]
+    distinct = sorted(set(missing))
+    return refutes(
+        [
+            Step(
+                f"{len(missing)} of the {len(numbers)} printed numbers cannot come from the exact test: "
+                f"{', '.join(distinct)}",
+                len(missing) > len(numbers) / 2,
+            )
+        ],
+        "all 101 values of U at 10 against 10 without ties; the conclusions at the 5% level are compared in "
+        "stats/exact-test-conclusions",
+    )
+
+
+def _conclusion_steps(threshold: float) -> list[Step]:
+    """Whether a p-value below the threshold in one test is so in the other, for the same U."""
+    approximate, exact = attainable("asymptotic", True), attainable("exact", True)
+    printed = [value for value in _printed_values() if value != BELOW]
+    matching = [np.round(approximate, DIGITS) == float(value) for value in printed]
+    changed = sorted(
+        {
+            value
+            for value, rows in zip(printed, matching, strict=True)
+            if ((approximate[rows] < threshold) != (exact[rows] < threshold)).any()
+        }
+    )
+    return [
+        Step(
+            "every printed number lies on the same side of 0.05 as the exact p-value of its U",
+            not changed,
+            f"changed: {', '.join(changed)}",
+        )
+    ]
+
+
+def exact_test_conclusions() -> CheckResult:
+    """No conclusion at the 5% level would change under the exact test."""
+    return proves(
+        _conclusion_steps(SIGNIFICANT), "the printed numbers; p < 0.001 is far from 0.05 in both tests"
+    )
+
+
+def _insignificant() -> list[str]:
+    found = []
+    for table, agent, other in REPORTED_DIFFERENCES:
+        printed = table.printed(agent, other)
+        if printed != BELOW and float(printed) >= SIGNIFICANT:
+            found.append(f"{agent} and {other} in {table.name} (p = {printed})")
+    return found
+
+
+def reported_differences() -> CheckResult:
+    """Some differences that the text reports are not significant in its own tables."""
+    found = _insignificant()
+    return refutes(
+        [
+            Step(
+                f"{len(found)} of {len(REPORTED_DIFFERENCES)} reported differences have p >= 0.05: "
+                f"{'; '.join(found)}",
+                bool(found),
+            )
+        ],
+        "the Results paragraphs against the printed p-values; nothing was run",
+    )
+
+
+PROOFS = (
+    Proof(
+        "stats/asymptotic-test",
+        asymptotic_test,
+        (
+            Broken(
+                "the same without continuity correction",
+                lambda: rejected(_asymptotic_steps(attainable("asymptotic", False))),
+            ),
+            Broken(
+                "9 repetitions against 10",
+                lambda: rejected(_asymptotic_steps(attainable("asymptotic", True, 9))),
+            ),
+            Broken(
+                "20 repetitions against 20",
+                lambda: not is_attainable("0.970", attainable("asymptotic", True, 20, 20)),
+            ),
+        ),
+    ),
+    Proof(
+        "stats/exact-test",
+        exact_test,
+        (Broken("the exact test prints all of them", lambda: bool(unattainable(attainable("exact", True)))),),
+    ),
+    Proof(
+        "stats/exact-test-conclusions",
+        exact_test_conclusions,
+        (Broken("nor at the 5.3% level", lambda: rejected(_conclusion_steps(0.053))),),
+    ),
+    Proof(
+        "stats/reported-differences",
+        reported_differences,
+        (
+            Broken(
+                "MB SFR and SF differ in the environment by Barreto et al.",
+                lambda: float(BARRETO.printed("MB SFR", "SF")) >= SIGNIFICANT,
+            ),
+        ),
+    ),
+)
