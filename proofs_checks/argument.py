@@ -1,0 +1,88 @@
+"""Arguments: sequences of steps, each found true or false by a computation, and the verdict they carry.
+
+A proof holds if every step does; a refutation holds if every fact about its counterexample does. One step
+that is false spoils either, and one that could not be decided (a solver that gave up) leaves it open.
+The broken variants beside a proof run through the same steps and must meet a false one: `rejected`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from proofs_checks.proof import Broken
+from sfr_theory.claims import CheckResult, Verdict
+
+
+@dataclass(frozen=True)
+class Step:
+    """A sentence, whether it holds (None: undecided), and where it fails, if it does."""
+
+    sentence: str
+    holds: bool | None
+    witness: str = ""
+
+
+Steps = Iterable[Step]
+
+
+def _spoiled(steps: list[Step], when_false: Verdict, scope: str) -> CheckResult | None:
+    """The result that a false or undecided step forces; None if there is no such step."""
+    if not steps:
+        return CheckResult(Verdict.INCONCLUSIVE, "There was nothing to check", scope)
+    for verdict, value, phrase in (
+        (when_false, False, "fails"),
+        (Verdict.INCONCLUSIVE, None, "could not be decided"),
+    ):
+        for step in steps:
+            if step.holds is value:
+                where = f" ({step.witness})" if step.witness else ""
+                return CheckResult(verdict, f"This step {phrase}: {step.sentence}{where}", scope)
+    return None
+
+
+def _text(steps: list[Step]) -> str:
+    return "; ".join(step.sentence for step in steps)
+
+
+def proves(steps: Steps, scope: str) -> CheckResult:
+    """PROVED if every step holds."""
+    listed = list(steps)
+    return _spoiled(listed, Verdict.REFUTED, scope) or CheckResult(Verdict.PROVED, _text(listed), scope)
+
+
+def refutes(facts: Steps, scope: str) -> CheckResult:
+    """REFUTED if every fact about the counterexample holds."""
+    listed = list(facts)
+    return _spoiled(listed, Verdict.INCONCLUSIVE, scope) or CheckResult(Verdict.REFUTED, _text(listed), scope)
+
+
+def needs_assumption(assumption: str, without: Steps, scope: str) -> CheckResult:
+    """NEEDS ASSUMPTION if every fact about the counterexample that lacks it holds."""
+    listed = list(without)
+    evidence = f"Needed: {assumption}. Without it: {_text(listed)}"
+    return _spoiled(listed, Verdict.INCONCLUSIVE, scope) or CheckResult(
+        Verdict.NEEDS_ASSUMPTION, evidence, scope
+    )
+
+
+def every(sentence: str, cases: Steps) -> Step:
+    """One step that holds if it holds in every case; its witness is the first case that fails."""
+    listed = list(cases)
+    if not listed:
+        return Step(sentence, None, "there was no case to check")
+    for value in (False, None):
+        for case in listed:
+            if case.holds is value:
+                return Step(sentence, value, "; ".join(filter(None, (case.sentence, case.witness))))
+    return Step(f"{sentence} ({len(listed)} cases)", True)
+
+
+def rejected(steps: Steps) -> bool:
+    """Whether a step is false. An undecided step rejects nothing."""
+    return any(step.holds is False for step in list(steps))
+
+
+def broken(sentence: str, steps: Callable[[], Steps]) -> Broken:
+    """A broken variant whose steps must meet a false one."""
+    return Broken(sentence, lambda: rejected(steps()))

@@ -1,0 +1,395 @@
+"""Theorem 2 (t:xi_gpi_formulation), corrected: what GPI loses.
+
+Sources r_i with optimal policies pi_i, a target r, approximations Q~_i = sum over phi of R xi~_i read under
+the target, |Q~_i - Q^{pi_i}| <= eps, and the GPI policy pi, greedy on max_i Q~_i. With d_i = sup |r - r_i|
+and g = gamma:
+
+    T2'    ||Q* - Q^pi|| <= 2g/(1-g) (g min_i d_i + eps),     ||V* - V^pi|| <= 2/(1-g) (g min_i d_i + eps).
+
+Proof, with U = max_i Q^{pi_i} under the target reward (docs/theory.md has it in words):
+
+    thm2/step-greedy        U(s, pi(s)) >= max_a U(s, a) - 2 eps
+    thm2/step-improvement   T^pi U >= T U - 2 g eps
+    thm2/step-monotone      T U >= U
+    thm2/step-telescoping   hence Q^pi >= T U - 2 g eps/(1-g)
+    thm2/step-contraction   Q* - T U <= g ||Q* - U||
+    thm2/step-transfer      ||Q* - U|| <= ||Q* - Q^{pi_i}|| <= 2 g d_i/(1-g) for every i
+    thm2/step-value         V* - V^pi <= ||Q* - U|| + 2 eps/(1-g)
+
+Each step is an inequality over the reals that z3 decides for every kernel, reward, error and discount of
+small MDPs. Steps are stated with what they use as assumptions, so that each stands alone. At the end T2'
+itself is decided, without the steps, on every deterministic MDP with two states and two actions: there the
+queries are linear. Broken variants lower a constant by 1/1000.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from proofs_checks.argument import Step, broken, every, proves
+from proofs_checks.proof import Broken, Proof
+from proofs_checks.smt import (
+    Formula,
+    absolute,
+    at_most,
+    discount,
+    distribution,
+    entails,
+    equal,
+    maximum,
+    number,
+    reals,
+    within,
+)
+from sfr_theory.arithmetic import Array, exact_array, fraction, rational, solve
+from sfr_theory.claims import CheckResult
+
+LOWERED = Fraction(999, 1000)
+FULL = Fraction(1)
+
+
+def _distributions(rows: Array) -> list[Formula]:
+    """Every row of the last axis is a distribution."""
+    return [fact for row in rows.reshape(-1, rows.shape[-1]) for fact in distribution(row)]
+
+
+def _max_over_actions(q: Array) -> Array:
+    """max over a of q(s, a): (S, A) -> (S,)."""
+    return np.array([maximum(row) for row in q], dtype=object)
+
+
+def _max_over_sources(q: Array) -> Array:
+    """max over i of q_i(s, a): (I, S, A) -> (S, A)."""
+    return np.array([[maximum(entry) for entry in row] for row in np.moveaxis(q, 0, -1)], dtype=object)
+
+
+# --- sup |r - r_i| <= ||R - R_i||_p ---------------------------------------------------------------
+
+
+def reward_distance_steps(factor: Fraction = FULL) -> Iterator[Step]:
+    """The paper's display, one row p(. | s, a) with three features."""
+    p, target, source = reals("p", 3), reals("R", 3), reals("R_i", 3)
+    distances = np.array([absolute(x) for x in target - source], dtype=object)
+    yield entails(
+        "|sum over phi of (R - R_i) p| <= sum over phi of |R - R_i| p",
+        distribution(p),
+        within(p @ (target - source), number(factor) * (p @ distances)),
+    )
+
+
+def check_reward_distance() -> CheckResult:
+    return proves(reward_distance_steps(), "all rewards and feature distributions, 3 features; z3")
+
+
+# --- the steps of the proof of T2' ----------------------------------------------------------------
+
+
+def greedy_steps(factor: Fraction = FULL) -> Iterator[Step]:
+    """Three actions at one state, two sources; pi takes action 0, which relabelling achieves."""
+    import z3
+
+    true, approximate, eps = reals("Q", 2, 3), reals("Q~", 2, 3), z3.Real("eps")
+    upper, read = (_max_over_sources(q[:, None, :])[0] for q in (true, approximate))
+    yield entails(
+        "U(s, pi(s)) >= max_a U(s, a) - 2 eps",
+        [*within(true - approximate, eps), *at_most(read, read[0])],
+        at_most(upper - 2 * number(factor) * eps, upper[0]),
+    )
+
+
+def improvement_steps(factor: Fraction = FULL) -> Iterator[Step]:
+    """One row p(. | s, a) over three next states; `best` is max_a U(s', a), `taken` is U(s', pi(s'))."""
+    import z3
+
+    p, best, taken = reals("p", 3), reals("best", 3), reals("taken", 3)
+    gamma, eps = z3.Real("gamma"), z3.Real("eps")
+    yield entails(
+        "if U(s', pi(s')) >= max_a U(s', a) - 2 eps in every s', then T^pi U >= T U - 2 g eps",
+        [*distribution(p), *discount(gamma), *at_most(best - 2 * eps, taken)],
+        gamma * (p @ best) - gamma * (p @ taken) <= 2 * number(factor) * gamma * eps,
+    )
+
+
+def monotone_steps(forget_reward: bool = False) -> Iterator[Step]:
+    """One row over two next states with two actions each, two sources with any policies.
+
+    Each Q_i = r + g E[Q_i(s', pi_i(s'))] reads the same r; with `forget_reward` each has an r of its own.
+    """
+    import z3
+
+    p, q, gamma = reals("p", 2), reals("Q", 2, 2, 2), z3.Real("gamma")
+    shared = z3.Real("r")
+    rewards = reals("r", 2) if forget_reward else [shared, shared]
+    value = _max_over_actions(_max_over_sources(q))
+    policies = itertools.product(range(2), repeat=2)
+    yield every(
+        "T U >= U",
+        (
+            entails(
+                f"pi_1 = {pi_1}, pi_2 = {pi_2}",
+                [*distribution(p), *discount(gamma)],
+                maximum(
+                    r + gamma * (p @ q_i[[0, 1], pi_i])
+                    for r, q_i, pi_i in zip(rewards, q, (pi_1, pi_2), strict=True)
+                )
+                <= shared + gamma * (p @ value),
+            )
+            for pi_1, pi_2 in itertools.product(policies, repeat=2)
+        ),
+    )
+
+
+def telescoping_steps(factor: Fraction = FULL) -> Iterator[Step]:
+    """U and T U along pi in three states: the fixed point of T^pi lies above T U - c/(1-g), c = 2 g eps.
+
+    Why: W = T U - c/(1-g) satisfies T^pi W >= W, and T^pi is monotone with fixed point Q^pi.
+    """
+    import z3
+
+    states = 3
+    P, r = reals("P", states, states), reals("r", states)
+    upper, improved, q = reals("U", states), reals("TU", states), reals("Q", states)
+    gamma, loss = z3.Real("gamma"), z3.Real("c")
+    assumptions = [
+        *_distributions(P),
+        *discount(gamma),
+        loss >= 0,
+        *at_most(upper, improved),
+        *at_most(improved - loss, r + (P @ upper) * gamma),
+        *equal(q, r + (P @ q) * gamma),
+    ]
+    on_policy = at_most((improved - q) * (1 - gamma), number(factor) * loss)
+    yield entails(
+        "T U >= U and T^pi U >= T U - c give Q^pi(s, pi(s)) >= T U(s, pi(s)) - c/(1-g)",
+        assumptions,
+        on_policy,
+    )
+    row, here, own_reward = reals("p", states), z3.Real("TU(s,a)"), z3.Real("r(s,a)")
+    yield entails(
+        "and Q^pi(s, a) >= T U(s, a) - c/(1-g) for the other actions",
+        [
+            *distribution(row),
+            *discount(gamma),
+            loss >= 0,
+            *at_most(upper, improved),
+            *on_policy,
+            here - loss <= own_reward + gamma * (row @ upper),
+        ],
+        (1 - gamma) * (here - own_reward - gamma * (row @ q)) <= number(factor) * loss,
+    )
+
+
+def contraction_steps(factor: Fraction = FULL) -> Iterator[Step]:
+    """One row over three next states with two actions each."""
+    import z3
+
+    p, optimal, upper = reals("p", 3), reals("Q*", 3, 2), reals("U", 3, 2)
+    gamma, distance = z3.Real("gamma"), z3.Real("distance")
+    yield entails(
+        "Q* - T U = T Q* - T U <= g ||Q* - U||",
+        [*distribution(p), *discount(gamma), *within(optimal - upper, distance)],
+        within(
+            gamma * (p @ (_max_over_actions(optimal) - _max_over_actions(upper))),
+            number(factor) * gamma * distance,
+        ),
+    )
+
+
+def transfer_steps(factor: Fraction = FULL) -> Iterator[Step]:
+    """Two states, two actions; then one row. The values are V* and V_i*, and V^{pi_i} under the target."""
+    import z3
+
+    P, r, r_i = reals("P", 2, 2, 2), reals("r", 2, 2), reals("r_i", 2, 2)
+    optimal, source, value = reals("V*", 2), reals("V_i", 2), reals("V", 2)
+    gamma, d = z3.Real("gamma"), z3.Real("d")
+    near = [*_distributions(P), *discount(gamma), *within(r - r_i, d)]
+    yield entails(
+        "||V* - V_i*|| <= d_i/(1-g)",
+        [
+            *near,
+            *equal(optimal, _max_over_actions(r + (P @ optimal) * gamma)),
+            *equal(source, _max_over_actions(r_i + (P @ source) * gamma)),
+        ],
+        within((optimal - source) * (1 - gamma), d),
+    )
+    yield entails(
+        "||V^{pi_i} under r_i - V^{pi_i} under r|| <= d_i/(1-g)",
+        [
+            *near,
+            *equal(source, r_i[:, 0] + (P[:, 0] @ source) * gamma),
+            *equal(value, r[:, 0] + (P[:, 0] @ value) * gamma),
+        ],
+        within((source - value) * (1 - gamma), d),
+    )
+    row = reals("p", 2)
+    q, upper = z3.Real("Q"), z3.Real("U")
+    yield entails(
+        "so 0 <= Q* - U <= Q* - Q^{pi_i} = g E[V* - V^{pi_i}] <= 2 g d_i/(1-g)",
+        [
+            *distribution(row),
+            *discount(gamma),
+            *within((optimal - source) * (1 - gamma), d),
+            *within((source - value) * (1 - gamma), d),
+            q == gamma * (row @ value),
+            q <= upper,
+        ],
+        (1 - gamma) * (gamma * (row @ optimal) - upper) <= 2 * number(factor) * gamma * d,
+    )
+
+
+def value_steps(factor: Fraction = FULL) -> Iterator[Step]:
+    """At one state with two actions, pi taking action 0; D stands for ||Q* - U||."""
+    import z3
+
+    optimal, upper, improved = reals("Q*", 2), reals("U", 2), reals("TU", 2)
+    gamma, eps, value, distance = (z3.Real(name) for name in ("gamma", "eps", "V", "D"))
+    yield entails(
+        "V* - V^pi <= ||Q* - U|| + 2 eps/(1-g), since V^pi(s) = Q^pi(s, pi(s))",
+        [
+            *discount(gamma),
+            *within(optimal - upper, distance),
+            *at_most(upper - 2 * eps, upper[0]),
+            *at_most(upper, improved),
+            (1 - gamma) * (improved[0] - value) <= 2 * gamma * eps,
+        ],
+        (1 - gamma) * (maximum(optimal) - value - distance) <= 2 * number(factor) * eps,
+    )
+
+
+# --- T2' itself, on every deterministic MDP with two states and two actions -----------------------
+
+
+def _policy_values(next_state: Array, policy: Array, gamma: Fraction, r: Array) -> Array:
+    """V^policy = (I - g P)^-1 r_policy as linear expressions in the unknown rewards r."""
+    states = np.arange(2)
+    step = np.zeros((2, 2), dtype=int)
+    step[states, next_state[states, policy]] = 1
+    inverse = solve(
+        exact_array(np.eye(2, dtype=int)) - rational(gamma) * exact_array(step), exact_array(np.eye(2))
+    )
+    coefficients = np.array([number(fraction(entry)) for entry in inverse.flat], dtype=object).reshape(2, 2)
+    return coefficients @ r[states, policy]
+
+
+def sharp_steps(
+    of_values: bool, distance_factor: Fraction = FULL, epsilon_factor: Fraction = FULL
+) -> Iterator[Step]:
+    """T2' for Q (or V), for all real r, r_i and errors; the factors lower the constants of d and eps.
+
+    The GPI policy takes action 0 in both states: relabelling the actions of a state achieves that.
+    """
+    import z3
+
+    r, r_i, error = reals("r", 2, 2), reals("r_i", 2, 2), reals("error", 2, 2)
+    d, eps = z3.Real("d"), z3.Real("eps")
+    near = [*within(r - r_i, d), *within(error, eps)]
+    for gamma, successors, policy in itertools.product(
+        (Fraction(1, 2), Fraction(9, 10)),
+        itertools.product(range(2), repeat=4),
+        itertools.product(range(2), repeat=2),
+    ):
+        g, next_state, pi_i = number(gamma), np.array(successors).reshape(2, 2), np.array(policy)
+
+        def q_of(reward: Array, value: Array, g: Any = g, next_state: Array = next_state) -> Array:
+            return reward + value[next_state] * g
+
+        optimal = reals("V*", 2)
+        source_q = q_of(r_i, _policy_values(next_state, pi_i, gamma, r_i))
+        approximation = q_of(r, _policy_values(next_state, pi_i, gamma, r)) + error
+        value = _policy_values(next_state, np.zeros(2, dtype=int), gamma, r)
+        optimal_q = q_of(r, optimal)
+        loss = optimal - value if of_values else optimal_q - q_of(r, value)
+        constant = 2 / (1 - gamma) if of_values else 2 * gamma / (1 - gamma)
+        yield entails(
+            f"gamma = {gamma}, next states {successors}, pi_i = {policy}",
+            [
+                *near,
+                *equal(optimal, _max_over_actions(optimal_q)),
+                *at_most(source_q, source_q[[0, 1], pi_i][:, None]),
+                *at_most(approximation[:, 1], approximation[:, 0]),
+            ],
+            at_most(
+                loss,
+                number(constant * gamma * distance_factor) * d + number(constant * epsilon_factor) * eps,
+            ),
+        )
+
+
+def check_sharp(of_values: bool) -> CheckResult:
+    left, constant = ("||V* - V^pi||", "2/(1-g)") if of_values else ("||Q* - Q^pi||", "2g/(1-g)")
+    return proves(
+        [every(f"{left} <= {constant} (g d + eps)", sharp_steps(of_values))],
+        "all real rewards and errors, every deterministic MDP with 2 states and 2 actions, one source, ties "
+        "included, gamma in {1/2, 9/10}; z3. Every MDP: by the steps thm2/step-*",
+    )
+
+
+# --- Theorem 2 with both mends --------------------------------------------------------------------
+
+
+def corrected_steps(constant: int = 2) -> Iterator[Step]:
+    """T2' and d <= D give the corrected printed form; D is min_i ||R - R_i||_p."""
+    import z3
+
+    gamma, d, printed, eps, loss = (z3.Real(name) for name in ("gamma", "d", "D", "eps", "loss"))
+    yield entails(
+        "2g/(1-g) (g d + eps) <= 2/(1-g) (D + eps) where d <= D",
+        [
+            *discount(gamma),
+            d >= 0,
+            eps >= 0,
+            d <= printed,
+            (1 - gamma) * loss <= 2 * gamma * (gamma * d + eps),
+        ],
+        (1 - gamma) * loss <= constant * (printed + eps),
+    )
+
+
+def check_corrected() -> CheckResult:
+    return proves(
+        corrected_steps(),
+        "all gamma, distances and errors; z3. From T2' (thm2/sharp) and thm2/reward-distance",
+    )
+
+
+def _step(name: str, steps: Callable[..., Iterator[Step]], scope: str, tooth: Broken) -> Proof:
+    return Proof(f"thm2/step-{name}", lambda: proves(steps(), scope), (tooth,), needs_z3=True)
+
+
+def _lowered(steps: Callable[..., Iterator[Step]]) -> Broken:
+    return broken("the constant lowered by 1/1000", lambda: steps(LOWERED))
+
+
+PROOFS: tuple[Proof, ...] = (
+    Proof("thm2/reward-distance", check_reward_distance, (_lowered(reward_distance_steps),), needs_z3=True),
+    _step("greedy", greedy_steps, "all Q, errors; 3 actions, 2 sources; z3", _lowered(greedy_steps)),
+    _step("improvement", improvement_steps, "all kernels, gamma, U; 3 next states; z3",
+          _lowered(improvement_steps)),
+    _step("monotone", monotone_steps,
+          "all kernels, gamma, Q_i and policies; 2 next states, 2 actions, 2 sources; z3",
+          broken("Q_i under a reward of their own", lambda: monotone_steps(forget_reward=True))),
+    _step("telescoping", telescoping_steps, "all kernels, rewards, gamma, U; 3 states; z3",
+          _lowered(telescoping_steps)),
+    _step("contraction", contraction_steps, "all kernels, gamma, Q*, U; 3 next states, 2 actions; z3",
+          _lowered(contraction_steps)),
+    _step("transfer", transfer_steps, "all kernels, rewards and gamma; 2 states, 2 actions; z3",
+          _lowered(transfer_steps)),
+    _step("value", value_steps, "all values, errors and gamma; 2 actions; z3", _lowered(value_steps)),
+    *(
+        Proof(claim, partial(check_sharp, of_values), (
+            broken("the constant of d lowered by 1/1000",
+                   partial(sharp_steps, of_values, distance_factor=LOWERED)),
+            broken("the constant of eps lowered by 1/1000",
+                   partial(sharp_steps, of_values, epsilon_factor=LOWERED)),
+        ), needs_z3=True)
+        for claim, of_values in (("thm2/sharp", False), ("thm2/sharp-value", True))
+    ),
+    Proof("thm2/corrected", check_corrected,
+          (broken("2/(1-g) halved", lambda: corrected_steps(constant=1)),), needs_z3=True),
+)  # fmt: skip

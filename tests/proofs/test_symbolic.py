@@ -1,0 +1,75 @@
+"""The symbolic MDPs agree with the exact solver on numbers, and `identity` tells true from false."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from proofs_checks.symbolic import determinant, identity, in_kernel_of, series_steps, symbolic_mdp, unknowns
+from sfr_theory.arithmetic import Array, exact_array, rational
+from sfr_theory.mdp import FiniteMDP
+from sfr_theory.solve import policy_xi
+
+
+def _at(polynomials: Array, point: dict[str, Fraction]) -> Array:
+    """Evaluate an array of ring elements at rational values of all unknowns."""
+    values = [
+        polynomial.evaluate([(generator, point[str(generator)]) for generator in polynomial.ring.gens])
+        for polynomial in polynomials.reshape(-1)
+    ]
+    return exact_array([Fraction(int(value.numerator), int(value.denominator)) for value in values]).reshape(
+        polynomials.shape
+    )
+
+
+def test_discounted_over_det_is_the_solvers_xi() -> None:
+    rng = np.random.default_rng(7)
+    states, actions, features = 3, 2, 2
+    mdp = symbolic_mdp(states, actions, features)
+    # Free probabilities in {0, 1/8, ..., 3/8}: two of them leave a non-negative rest.
+    point = {
+        str(generator): Fraction(int(rng.integers(0, 4)), 8)
+        for generator in mdp.gamma[()].ring.gens
+    }  # fmt: skip
+    transition, feature, policy = (
+        _at(part, point) for part in (mdp.transition, mdp.feature_probability, mdp.policy)
+    )
+    kernel = transition[..., :, None] * feature[..., None, :]
+    expected = policy_xi(FiniteMDP(kernel, point["gamma0"]), policy)
+    scaled, det = _at(mdp.discounted(mdp.feature_probability), point), _at(mdp.det, point)[()]
+    assert (scaled / det == expected).all()
+    assert det != rational(1)  # the common denominator was really there to divide by
+
+
+def test_rows_sum_to_one_identically() -> None:
+    mdp = symbolic_mdp(3, 2, 3)
+    for rows in (mdp.transition, mdp.feature_probability, mdp.policy):
+        assert identity("rows sum to 1", rows.sum(axis=-1), 1).holds
+
+
+def test_identity_names_a_difference() -> None:
+    x = unknowns(x=(2,))["x"]
+    assert identity("", (x[0] + x[1]) ** 2, x[0] ** 2 + 2 * x[0] * x[1] + x[1] ** 2).holds
+    step = identity("", x, np.array([x[0], x[0]], dtype=object))
+    assert step.holds is False
+    assert "x1" in step.witness
+
+
+def test_the_cross_product_spans_the_kernel_of_the_reward() -> None:
+    free = unknowns(R=(3,), v=(3,))
+    reward = free["R"]
+    assert identity("", in_kernel_of(reward, free["v"]) @ reward, 0).holds
+    basis = in_kernel_of(exact_array([1, 2, 3]), exact_array(np.eye(3)))
+    assert {tuple(map(str, row)) for row in basis} == {("0", "3", "-2"), ("-3", "0", "1"), ("2", "-1", "0")}
+
+
+def test_series_has_its_exact_remainder() -> None:
+    assert all(step.holds for step in series_steps((1, 2)))
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_determinant_of_a_vandermonde_matrix(size: int) -> None:
+    x = unknowns(x=(size,))["x"]
+    product = math.prod(x[j] - x[i] for i in range(size) for j in range(i + 1, size))
+    assert determinant(np.stack([x**power for power in range(size)])) == product
