@@ -619,7 +619,8 @@ def learn_task(
     values     (K, S, A, D): policies 0..task take part; policy `task` is the one to be learned
     readouts   (K, D): how each task values the cumulants
     embedding  (F, D): the identity for xi, the feature vectors for psi
-    estimate   known p, indicator (MF) or one-step model (MB); the model of `before` goes on learning
+    estimate   known p, indicator (MF) or one-step model (MB)
+    before     an earlier run, of this task or of the one before: its model and its counts of visits go on
     steps      of each (policy, s, a) count its own visits; source_step = Constant(0) freezes the sources
     """
     _check_start(mdp, start, steps, restart)
@@ -639,7 +640,6 @@ def learn_task(
     visits = np.zeros((len(values), *pairs), dtype=np.int64) if before is None else before.visits.copy()
     model = estimate.initial.copy() if before is None else before.model.copy()
     model_visits = np.zeros(pairs, dtype=np.int64) if before is None else before.model_visits.copy()
-    visits[task] = 0
 
     def table(schedule: Schedule, most: int) -> Array:
         """Step sizes at the visits 1..most; entry 0 is never used."""

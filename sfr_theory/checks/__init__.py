@@ -1,1 +1,5 @@
-"""The statements that `check_convergence` checks, one file a topic."""
+"""The statements that `check_convergence` checks, one file a topic.
+
+Each file ends with `CHECKS`, a tuple of `Check`: a claim with the function that computes its result from
+the `Settings` of a run.
+"""

@@ -1,0 +1,210 @@
+"""Learning a task with GPI over stored values (algo:MFXI): bootstrapping on the GPI action.
+
+Policy i is learned while stored Q~_k stay as they are; M = max over k of Q~_k. At s' it bootstraps on
+abar = argmax over a of max(M, Q_i)(s', a), which need not be greedy for Q_i. So Theorem 1 does not cover
+it. What holds (T1-GPI), with eta = sup (M - TM)^+:
+
+    limsup ||Q_n - Q*|| <= gamma eta / (1 - gamma)^2.
+
+*Why.* Let (HQ)(s, a) = r + gamma E[Q(s', abar)], c = sup (M - Q)^+ and e = ||Q - Q*||. Wherever abar is M's
+choice, Q(s', abar) >= M(s', abar) - c; so TQ >= HQ >= T max(M, Q) - gamma c, and
+
+    c(HQ) <= eta + gamma c(Q),        e(HQ) <= gamma e(Q) + gamma c(Q).
+
+The fixed point of these two lines is the bound; the check compares both lines with exact iterates, at
+each iteration. Exact stored xi_k have Q_k <= T Q_k, so eta = 0 and the limit is Q*.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sfr_theory.arithmetic import Array, Number, exact_array, float_array, fraction, zeros
+from sfr_theory.checks.settings import (
+    RESTART,
+    Check,
+    Settings,
+    class_error,
+    decay,
+    exact_instances,
+    random_instances,
+)
+from sfr_theory.claims import CheckResult, Claim, Verdict
+from sfr_theory.examples import frozen_overestimate
+from sfr_theory.gpi import gpi_policy
+from sfr_theory.learning import Constant, FeatureEstimate, learn_task
+from sfr_theory.mdp import FiniteMDP
+from sfr_theory.operators import at_policy, bellman_q, expected_next, expected_reward, q_from_xi
+from sfr_theory.random_mdp import dyadic
+from sfr_theory.solve import optimal, policy_xi
+
+STORED = 3
+ITERATIONS = 25
+
+
+def overshoot(mdp: FiniteMDP, reward: Array, stored_q: Array) -> Number:
+    """eta = sup (M - TM)^+ for stored values (K, S, A), M = max over k."""
+    best = stored_q.max(axis=0)
+    return np.maximum(best - bellman_q(mdp, reward, best), 0).max()
+
+
+def limit_bound(gamma: Number, eta: Number) -> Number:
+    """gamma eta / (1 - gamma)^2."""
+    return gamma * eta / (1 - gamma) ** 2
+
+
+def gpi_bellman(mdp: FiniteMDP, reward: Array, stored_q: Array, q: Array) -> Array:
+    """(HQ)(s, a) = r + gamma E[Q(s', abar)], abar the GPI action over the stored values and Q itself."""
+    action = gpi_policy(np.concatenate([stored_q, q[None]]))
+    followed = at_policy(q[..., None], action)
+    return expected_reward(mdp, reward) + mdp.gamma * expected_next(mdp, followed)[..., 0]
+
+
+def _obeys_recursions(mdp: FiniteMDP, reward: Array, stored_q: Array, start: Array) -> bool:
+    """Whether exact iterates of H keep below the two lines of the module's text."""
+    gamma, eta = mdp.gamma, overshoot(mdp, reward, stored_q)
+    q, q_star, best = start, optimal(mdp, reward).q, stored_q.max(axis=0)
+
+    def below_stored(q: Array) -> Number:
+        return np.maximum(best - q, 0).max()
+
+    def error(q: Array) -> Number:
+        return np.abs(q - q_star).max()
+
+    for _ in range(ITERATIONS):
+        image = gpi_bellman(mdp, reward, stored_q, q)
+        if below_stored(image) > eta + gamma * below_stored(q):
+            return False
+        if error(image) > gamma * error(q) + gamma * below_stored(q):
+            return False
+        q = image
+    return True
+
+
+def task_errors(
+    mdp: FiniteMDP,
+    reward: Array,
+    stored: Array,
+    settings: Settings,
+    rng: np.random.Generator,
+    checkpoints: Array,
+) -> Array:
+    """||Q_n - Q*|| of a new task learned with frozen stored xi~ (K, S, A, F), at the checkpoints."""
+    policies = np.concatenate([stored, np.zeros((1, *stored.shape[1:]))])
+    readouts = np.repeat(reward[None], len(policies), axis=0)
+    q_star = optimal(mdp, reward).q
+    errors, before, start = [], None, 0
+    for steps in np.diff(checkpoints, prepend=0):
+        run = learn_task(
+            mdp, len(stored), policies, readouts, np.eye(mdp.num_features), FeatureEstimate.indicator(mdp),
+            settings.step_size, Constant(0), int(steps), 1.0, rng, start, RESTART, before,
+        )  # fmt: skip
+        policies, before, start = run.values, run, int(run.path.next_states[-1])
+        errors.append(class_error(policies[-1], reward, q_star))
+    return np.array(errors)
+
+
+def frozen_limit(settings: Settings) -> CheckResult:
+    """T1-GPI: exactly for the operator, and in learning runs with exact and with perturbed stored xi."""
+    rng = settings.rng("gpi-learning/frozen-limit")
+    obeyed, trials = 0, 0
+    for mdp, reward in exact_instances(settings, rng, settings.mdps):
+        for _ in range(4):
+            shape = (STORED, mdp.num_states, mdp.num_actions)
+            stored_q = exact_array(8 * dyadic(rng, shape))
+            start = exact_array(8 * dyadic(rng, shape[1:]))
+            obeyed += _obeys_recursions(mdp, reward, stored_q, start)
+            trials += 1
+
+    exact_errors, scales, rows = [], [], []
+    zero_eta = True
+    for instance in random_instances(settings, rng, settings.mdps):
+        mdp, reward = instance.mdp, instance.reward
+        sources = dyadic(rng, (STORED, mdp.num_features))
+        stored = np.stack([policy_xi(mdp, optimal(mdp, source).policy) for source in sources])
+        exact_errors.append(task_errors(mdp, reward, stored, settings, rng, settings.checkpoints))
+        scales.append(instance.value_scale)
+        rounding = 1e-9 * instance.value_scale
+        zero_eta &= bool(overshoot(mdp, reward, q_from_xi(stored, reward)) <= rounding)
+
+        noisy = stored + dyadic(rng, stored.shape)
+        bound = limit_bound(settings.gamma, overshoot(mdp, reward, q_from_xi(noisy, reward)))
+        final = task_errors(mdp, reward, noisy, settings, rng, settings.checkpoints[-1:])[-1]
+        rows.append({"error": float(final), "bound": float(bound)})
+    fit = decay(settings.checkpoints, exact_errors, scales)
+    within = sum(row["error"] <= row["bound"] for row in rows)
+    supported = obeyed == trials and zero_eta and fit.converges and within == len(rows)
+    worst = max(row["error"] / row["bound"] if row["bound"] else 0.0 for row in rows)
+    return CheckResult(
+        Verdict.SUPPORTED if supported else Verdict.REFUTED if obeyed < trials else Verdict.INCONCLUSIVE,
+        f"both recursions of the proof obeyed by {obeyed} of {trials} exact runs of {ITERATIONS} steps; "
+        f"learning with exact stored xi (eta = 0): error like n^{fit.rate:.2f} to {fit.mean[-1]:.0e}; with "
+        f"perturbed ones {within} of {len(rows)} final errors are below the bound (worst ratio {worst:.2f})",
+        scope=f"{settings.mdps} MDPs, {STORED} stored policies, gamma={settings.gamma}, seed {settings.seed}",
+        details={"curve": fit.to_json(), "perturbed": rows, "exact_trials": trials},
+    )
+
+
+def overestimate_iterates(iterations: int) -> list[Array]:
+    """Q_n of the example `frozen_overestimate` under H, started at 0, exactly."""
+    example, stored = frozen_overestimate()
+    stored_q = q_from_xi(stored, example.reward)[None]
+    iterates = [zeros((1, 2), like=stored_q)]
+    for _ in range(iterations):
+        iterates.append(gpi_bellman(example.mdp, example.reward, stored_q, iterates[-1]))
+    return iterates
+
+
+def covered_by_theorem_1(settings: Settings) -> CheckResult:
+    """The frozen over-estimate: a wrong limit, though every condition of Theorem 1 holds."""
+    example, stored = frozen_overestimate()
+    reward = example.reward
+    q_star = optimal(example.mdp, reward).q
+    wrong = exact_array([[1, 0]])
+    fixed = np.array_equal(gpi_bellman(example.mdp, reward, q_from_xi(stored, reward)[None], wrong), wrong)
+    reached = np.array_equal(overestimate_iterates(3)[-1], wrong)
+
+    mdp = example.mdp.to_float()
+    policies = np.concatenate([float_array(stored)[None], np.zeros((1, 1, 2, 2))])
+    readouts = np.repeat(float_array(reward)[None], 2, axis=0)
+    rng = settings.rng("gpi-learning/covered")
+    curve, before = [], None
+    checkpoints = settings.checkpoints
+    for steps in np.diff(checkpoints, prepend=0):
+        run = learn_task(
+            mdp, 1, policies, readouts, np.eye(2), FeatureEstimate.indicator(mdp), settings.step_size,
+            Constant(0), int(steps), 0.5, rng, before=before,
+        )  # fmt: skip
+        policies, before = run.values, run
+        curve.append((policies[1] @ readouts[1])[0])
+    learned = curve[-1]
+    eta = overshoot(example.mdp, reward, q_from_xi(stored, reward)[None])
+    bound = fraction(limit_bound(example.mdp.gamma, eta))
+    distance = float(np.abs(learned - np.array([1.0, 0.0])).max())
+    refuted = fixed and reached and not np.array_equal(wrong, q_star) and distance < 0.1
+    return CheckResult(
+        Verdict.REFUTED if refuted else Verdict.INCONCLUSIVE,
+        f"one state, R = (1, 0), gamma = 1/2, a stored Q~(b) = 10: learning tends to (1, 0), exactly a fixed "
+        f"point, where Q* = (2, 1); after {settings.steps} steps ({learned[0]:.4f}, {learned[1]:.4f}). The "
+        f"T1-GPI bound for the error 1 is {bound}",
+        scope="example frozen_overestimate; step sizes per pair, each pair visited for ever",
+        details={
+            "steps": checkpoints.tolist(),
+            "q": [q.tolist() for q in curve],
+            "optimal": float_array(q_star)[0].tolist(),
+        },
+    )
+
+
+CHECKS = (
+    Check(
+        Claim("gpi-learning/frozen-limit", "",
+              "With frozen stored values limsup ||Q_n - Q*|| <= gamma eta/(1-gamma)^2", Verdict.SUPPORTED),
+        frozen_limit,
+    ),
+    Check(
+        Claim("gpi-learning/covered-by-theorem-1", "algo:MFXI",
+              "Theorem 1 covers the listings, which bootstrap on the GPI action", Verdict.REFUTED),
+        covered_by_theorem_1,
+    ),
+)  # fmt: skip

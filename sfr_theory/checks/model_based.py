@@ -1,0 +1,257 @@
+"""The one-step model (eq:sf_model_update): identity, bias, variance, convergence, and beta = 0.
+
+With r~_n = R . p~_n after the n-th visit of a pair and beta > 0 constant,
+
+    r~_n = R(phi_n) - ((1 - beta) / beta) (r~_n - r~_{n-1})                              (identity)
+    E p~_n - p = (1 - beta)^n (p~_0 - p)                                                 (bias)
+
+So MB SFRQ-learning is MF SFRQ-learning up to a telescoping term, and converges although it is biased at
+every finite time. With beta = 0, which the paper admits, p~_0 is never corrected, and what is learned is
+the optimal Q of the MDP whose features are drawn from p~_0.
+
+**Variance** at gamma = 0, where a value is a weighted sum of independent observations, sum h_i R(phi_i),
+with variance proportional to sum h_i^2. Give each of n visits a feature of its own: then xi_n(phi_i) = h_i,
+so the algorithm itself tells its weights, exactly. With constant rates alpha, beta the ratio MB / MF tends to
+
+    beta (1 + ab) / ((2 - beta)(1 - ab)),    a = 1 - alpha, b = 1 - beta,
+
+which is below 1 for beta < 1 but tends to 1 as alpha / beta -> 0. With alpha = beta = 1/n, the value is a
+mean of running means, h_i = (1/n) sum_{m >= i} 1/m, and the ratio tends to the integral of log(u)^2 over
+(0, 1), which is 2.
+"""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+
+from sfr_theory.arithmetic import Array, Number, exact_array, fraction, rational
+from sfr_theory.checks.settings import (
+    Check,
+    Settings,
+    class_error,
+    decay,
+    exact_instances,
+    explore,
+    random_instances,
+    xi_along,
+)
+from sfr_theory.claims import CheckResult, Claim, Verdict
+from sfr_theory.learning import (
+    Constant,
+    FeatureEstimate,
+    Harmonic,
+    Path,
+    Schedule,
+    learn,
+    sample_path,
+    uniform_behaviour,
+    uniform_model,
+)
+from sfr_theory.mdp import FiniteMDP
+from sfr_theory.solve import optimal
+
+BETAS = (0.02, 0.1, 0.5, 1.0)
+
+
+def convergence(settings: Settings) -> CheckResult:
+    """The class converges for every constant beta in (0, 1]."""
+    rng = settings.rng("mb/convergence")
+    instances = random_instances(settings, rng, settings.mdps)
+    paths = [explore(instance, settings, rng) for instance in instances]
+    fits = {}
+    for beta in sorted({*BETAS, settings.beta}):
+        errors = []
+        for instance, path in zip(instances, paths, strict=True):
+            estimate = FeatureEstimate.one_step_model(uniform_model(instance.mdp), beta)
+            xi = xi_along(instance, path, estimate, settings.step_size, settings.checkpoints)
+            errors.append(class_error(xi, instance.reward, instance.solution.q))
+        fits[beta] = decay(settings.checkpoints, errors, [instance.value_scale for instance in instances])
+    supported = all(fit.converges for fit in fits.values())
+    listed = ", ".join(
+        f"beta = {beta:g}: n^{fit.rate:.2f} to {fit.mean[-1]:.0e}" for beta, fit in fits.items()
+    )
+    return CheckResult(
+        Verdict.SUPPORTED if supported else Verdict.INCONCLUSIVE,
+        f"||R.xi_n - Q*|| relative to max|R|/(1-gamma) after {settings.steps} steps: {listed}",
+        scope=f"{settings.mdps} MDPs, gamma={settings.gamma}, p~_0 uniform, seed {settings.seed}",
+        details={"curves": {f"{beta:g}": fit.to_json() for beta, fit in fits.items()}},
+    )
+
+
+def exact_identity(settings: Settings) -> CheckResult:
+    """The identity of the module's text, at every step of rational paths."""
+    rng = settings.rng("mb/exact-identity")
+    beta = rational(settings.beta)
+    steps, compared, failures = 300, 0, 0
+    for mdp, reward in exact_instances(settings, rng, settings.mdps):
+        path = sample_path(mdp, uniform_behaviour(mdp), steps, rng, restart=0.1)
+        initial = uniform_model(mdp)
+        after = (FeatureEstimate.one_step_model(initial, beta).along(path) * reward).sum(axis=1)
+        last = (initial * reward).sum(axis=2)
+        for t in range(steps):
+            pair = path.states[t], path.actions[t]
+            observed = reward[path.features[t]]
+            failures += after[t] != observed - (1 - beta) / beta * (after[t] - last[pair])
+            last[pair] = after[t]
+            compared += 1
+    return CheckResult(
+        Verdict.REFUTED if failures else Verdict.SUPPORTED,
+        f"{failures} exceptions at {compared} steps on {settings.mdps} MDPs, rational arithmetic, beta = "
+        f"{fraction(beta)}, seed {settings.seed}",
+        details={"steps": compared, "failures": failures},
+    )
+
+
+def beta_zero(settings: Settings) -> CheckResult:
+    """With beta = 0 learning ends at the optimal Q of the wrong model p~_0."""
+    rng = settings.rng("mb/beta-zero")
+    instances = random_instances(settings, rng, settings.mdps)
+    to_optimum, to_wrong_model, gaps = [], [], []
+    for instance in instances:
+        model = uniform_model(instance.mdp)
+        path = explore(instance, settings, rng)
+        frozen = FeatureEstimate(model, Constant(0))
+        xi = xi_along(instance, path, frozen, settings.step_size, settings.checkpoints)
+        believed = FiniteMDP(instance.mdp.transition[..., None] * model[:, :, None, :], settings.gamma)
+        wrong = optimal(believed, instance.reward).q
+        to_optimum.append(class_error(xi, instance.reward, instance.solution.q))
+        to_wrong_model.append(class_error(xi, instance.reward, wrong))
+        gaps.append(float(np.abs(wrong - instance.solution.q).max()))
+    scales = [instance.value_scale for instance in instances]
+    optimum, wrong_model = (decay(settings.checkpoints, e, scales) for e in (to_optimum, to_wrong_model))
+    refuted = wrong_model.converges and not optimum.converges
+    return CheckResult(
+        Verdict.REFUTED if refuted else Verdict.INCONCLUSIVE,
+        f"with beta = 0 the error settles at {optimum.mean[-1]:.2f} of max|R|/(1-gamma) (rate "
+        f"n^{optimum.rate:.2f}); the limit is the optimal Q for the initial model (distance "
+        f"{wrong_model.mean[-1]:.0e}), up to {max(gaps):.2g} away from Q*",
+        scope=f"{settings.mdps} MDPs, gamma={settings.gamma}, p~_0 uniform, seed {settings.seed}",
+        details={"curve": optimum.to_json(), "to_wrong_model": wrong_model.to_json(), "gaps": gaps},
+    )
+
+
+def _one_pair_path(features: Array) -> Path:
+    """A path that stays in the only state of a one-state, one-action MDP."""
+    zero = np.zeros(len(features), dtype=int)
+    return Path(zero, zero, zero, features)
+
+
+def expected_model(probability: list[Fraction], initial: list[Fraction], beta: Number, visits: int) -> Array:
+    """E p~_n by enumeration of all feature sequences of n visits, exactly."""
+    estimate = FeatureEstimate.one_step_model(exact_array([[initial]]), beta)
+    mean = exact_array([0] * len(probability))
+    for sequence in itertools.product(range(len(probability)), repeat=visits):
+        chance = Fraction(1)
+        for feature in sequence:
+            chance *= probability[feature]
+        mean = mean + rational(chance) * estimate.along(_one_pair_path(np.array(sequence)))[-1]
+    return mean
+
+
+def unbiased(settings: Settings) -> CheckResult:
+    """E p~_n - p, enumerated, against (1 - beta)^n (p~_0 - p)."""
+    probability, initial = [Fraction(1, 3), Fraction(2, 3)], [Fraction(1, 2), Fraction(1, 2)]
+    truth, start = exact_array(probability), exact_array(initial)
+    agrees, biased, rows = True, False, []
+    for beta in sorted({Fraction(1, 10), Fraction(1, 2), fraction(rational(settings.beta))}):
+        for visits in range(1, 9):
+            bias = expected_model(probability, initial, rational(beta), visits) - truth
+            formula = rational((1 - beta) ** visits) * (start - truth)
+            agrees &= bool(np.array_equal(bias, formula))
+            biased |= bool((bias != 0).any())
+            rows.append({"beta": str(beta), "visits": visits, "bias": str(fraction(bias[0]))})
+    first = rows[0]
+    return CheckResult(
+        Verdict.REFUTED if agrees and biased else Verdict.INCONCLUSIVE,
+        f"p = (1/3, 2/3), p~_0 = (1/2, 1/2): the bias equals (1-beta)^n (p~_0 - p) in all {len(rows)} cases, "
+        f"each an exact sum over all feature sequences; for example {first['bias']} after {first['visits']} "
+        f"visit with beta = {first['beta']}",
+        scope="only beta = 1, the indicator, is unbiased at every time (unless p~_0 = p)",
+        details={"cases": rows},
+    )
+
+
+def weights_of_observations(alpha: Schedule, beta: Schedule, visits: int) -> Array:
+    """h_i: the share of the i-th observation in the value after n visits of one pair, at gamma = 0."""
+    path = _one_pair_path(np.arange(visits))
+    zero = exact_array(np.zeros((1, 1, visits), dtype=int))
+    estimates = FeatureEstimate(zero, beta).along(path)
+    step_sizes = alpha(exact_array(path.visit_number))
+    readout = exact_array(np.zeros(visits, dtype=int))
+    return learn(path, estimates, readout, step_sizes, 0, zero, np.array([visits]))[0, 0, 0]
+
+
+def variance_ratio(alpha: Schedule, beta: Schedule, visits: int) -> Fraction:
+    """Variance of the value with the one-step model over that with the indicator, exactly."""
+    with_model = weights_of_observations(alpha, beta, visits)
+    with_indicator = weights_of_observations(alpha, Constant(1), visits)
+    return fraction((with_model * with_model).sum() / (with_indicator * with_indicator).sum())
+
+
+def limiting_ratio(alpha: Fraction, beta: Fraction) -> Fraction:
+    """The limit of `variance_ratio` for constant rates; see the module's text."""
+    both = (1 - alpha) * (1 - beta)
+    return beta * (1 + both) / ((2 - beta) * (1 - both))
+
+
+def variance(settings: Settings) -> CheckResult:
+    """Exact variance ratios for constant and for harmonic rates."""
+    visits = 120
+    beta = fraction(rational(settings.beta))
+    constant = {
+        (alpha, rate): (
+            float(variance_ratio(Constant(rational(alpha)), Constant(rational(rate)), visits)),
+            float(limiting_ratio(alpha, rate)),
+        )
+        for alpha in (Fraction(1, 10), Fraction(1, 2))
+        for rate in sorted({Fraction(1, 10), Fraction(1, 2), beta})
+    }
+    harmonic = {n: float(variance_ratio(Harmonic(), Harmonic(), n)) for n in (10, 30, visits)}
+    lowers = all(measured <= 1 for measured, _ in constant.values())
+    raises = all(ratio > 1 for ratio in harmonic.values())
+    listed = ", ".join(f"({a}, {b}): {measured:.2f}" for (a, b), (measured, _) in constant.items())
+    return CheckResult(
+        Verdict.NEEDS_ASSUMPTION if lowers and raises else Verdict.INCONCLUSIVE,
+        f"variance of the value, MB over MF, after {visits} visits; constant (alpha, beta) = {listed}: "
+        f"lower; alpha = beta = 1/n: {harmonic[visits]:.2f}, tending to 2: higher",
+        scope="gamma = 0, exact; constant rates lower it, by a factor that tends to 1 as alpha/beta -> 0",
+        details={
+            "constant": [
+                {"alpha": str(a), "beta": str(b), "ratio": measured, "limit": limit}
+                for (a, b), (measured, limit) in constant.items()
+            ],
+            "harmonic": harmonic,
+        },
+    )
+
+
+CHECKS = (
+    Check(
+        Claim("mb/convergence", "c:appendix_mb_xi",
+              "MB SFRQ-learning converges for constant beta in (0, 1]", Verdict.SUPPORTED),
+        convergence,
+    ),
+    Check(
+        Claim("mb/exact-identity", "",
+              "r~_n = R(phi_n) - ((1-beta)/beta)(r~_n - r~_{n-1})", Verdict.SUPPORTED),
+        exact_identity,
+    ),
+    Check(
+        Claim("mb/beta-zero", "eq:sf_model_update",
+              "Any model rate beta in [0, 1] will do, 0 included", Verdict.REFUTED),
+        beta_zero,
+    ),
+    Check(
+        Claim("mb/unbiased", "c:appendix_proof_convergence",
+              "The learned one-step model is an unbiased estimate of p(phi | s, a)", Verdict.REFUTED),
+        unbiased,
+    ),
+    Check(
+        Claim("mb/variance", "c:appendix_mb_xi",
+              "The one-step model reduces the variance of the xi-update", Verdict.NEEDS_ASSUMPTION),
+        variance,
+    ),
+)  # fmt: skip

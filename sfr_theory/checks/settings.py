@@ -1,0 +1,184 @@
+"""What the checks share: settings, random instances, and when an error counts as converging.
+
+**When does a finite run support convergence?** With step sizes `Harmonic(1 / (1 - gamma))` per pair the
+error of Q-learning is of order n^-1/2 (`sfr_theory.learning.Harmonic`); an error that does not vanish has
+rate 0. A run decides between the two: the rate is the slope of log error against log steps over the last
+two decades, of the geometric mean over the MDPs. Convergence is supported where the slope is below the
+midpoint -1/4 and every final error is below a tenth of max |R| / (1 - gamma), the largest value that |Q*| can
+take, or where every final error is round-off. A run that decides otherwise is INCONCLUSIVE, never a
+refutation: no finite run refutes a limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator, default_rng
+
+from sfr_theory.arithmetic import Array, exact_array
+from sfr_theory.claims import CheckResult, Claim, Verdict
+from sfr_theory.errors import InputError
+from sfr_theory.learning import (
+    FeatureEstimate,
+    Harmonic,
+    Path,
+    Schedule,
+    learn_xi,
+    sample_path,
+    uniform_behaviour,
+)
+from sfr_theory.mdp import FiniteMDP, discount
+from sfr_theory.random_mdp import Shape, dyadic, garnet
+from sfr_theory.solve import Solution, optimal
+
+RESTART = 0.1
+"""Paths restart with this probability, so that they visit every pair of any MDP."""
+
+RATE_THRESHOLD = -0.25
+FINAL_FRACTION = 0.1
+ROUND_OFF = 1e-12
+"""Final errors below this, relative to their scale, have arrived: they fall no further in float64."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Sizes, seed and rates of a run; see the help of `check_convergence`."""
+
+    mdps: int = 8
+    states: int = 5
+    actions: int = 3
+    features: int = 4
+    steps: int = 200_000
+    gamma: float = 0.9
+    beta: float = 0.1
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        Shape(self.states, self.actions, self.features)
+        discount(self.gamma, exact=False)
+        if self.mdps < 1:
+            raise InputError(f"mdps is {self.mdps}; it must be at least 1")
+        if self.steps < 1000:
+            raise InputError(f"steps is {self.steps}; a rate over two decades needs at least 1000")
+        if not 0 < self.beta <= 1:
+            raise InputError(
+                f"beta is {self.beta}; it must be above 0 and at most 1 (at 0 a model never learns)"
+            )
+        if self.seed < 0:
+            raise InputError(f"seed is {self.seed}; it must not be negative")
+
+    def rng(self, name: str) -> Generator:
+        """A stream of its own for each check, whichever checks run."""
+        return default_rng([self.seed, *name.encode()])
+
+    @property
+    def step_size(self) -> Schedule:
+        """The schedule under which the error is of order n^-1/2."""
+        return Harmonic(1 / (1 - self.gamma))
+
+    @property
+    def checkpoints(self) -> Array:
+        """Numbers of steps, evenly spaced on a logarithmic axis."""
+        return np.unique(np.geomspace(10, self.steps, 40).astype(int))
+
+
+@dataclass(frozen=True)
+class Check:
+    """A claim and the function that checks it."""
+
+    claim: Claim
+    run: Callable[[Settings], CheckResult]
+
+
+@dataclass(frozen=True, eq=False)
+class Instance:
+    """A random MDP with rewards and its solution."""
+
+    mdp: FiniteMDP
+    reward: Array
+    solution: Solution
+
+    @property
+    def value_scale(self) -> float:
+        """max |R| / (1 - gamma), the largest value that |Q*| can take."""
+        return float(np.abs(self.reward).max() / (1 - self.mdp.gamma))
+
+
+def random_instances(settings: Settings, rng: Generator, count: int) -> list[Instance]:
+    """Garnet MDPs with dyadic rewards, not all zero."""
+    shape = Shape(settings.states, settings.actions, settings.features)
+    mdps = garnet(rng, count, shape, settings.gamma)
+    rewards = dyadic(rng, (count, settings.features))
+    rewards[(rewards == 0).all(axis=1), 0] = 1.0
+    return [Instance(mdps[b], rewards[b], optimal(mdps[b], rewards[b])) for b in range(count)]
+
+
+def exact_instances(settings: Settings, rng: Generator, count: int) -> list[tuple[FiniteMDP, Array]]:
+    """The same in rational arithmetic: (MDP, rewards)."""
+    return [(i.mdp.to_exact(), exact_array(i.reward)) for i in random_instances(settings, rng, count)]
+
+
+def random_xi(rng: Generator, mdp: FiniteMDP) -> Array:
+    """Dyadic entries in [-4, 4], in the arithmetic of the MDP."""
+    entries = 4 * dyadic(rng, mdp.feature_probability.shape)
+    return exact_array(entries) if mdp.is_exact else entries
+
+
+def explore(instance: Instance, settings: Settings, rng: Generator) -> Path:
+    """A path that visits everything."""
+    return sample_path(instance.mdp, uniform_behaviour(instance.mdp), settings.steps, rng, restart=RESTART)
+
+
+def xi_along(
+    instance: Instance, path: Path, estimate: FeatureEstimate, schedule: Schedule, checkpoints: Array
+) -> Array:
+    """SFRQ-learning from xi = 0 with step sizes per pair: (C, S, A, F)."""
+    mdp = instance.mdp
+    zero = np.zeros(mdp.feature_probability.shape)
+    step_sizes = schedule(path.visit_number)
+    return learn_xi(mdp, path, instance.reward, estimate.along(path), step_sizes, zero, checkpoints)
+
+
+def class_error(xi: Array, reward: Array, q: Array) -> Array:
+    """||R . xi - Q|| of each snapshot: (C, S, A, F) -> (C,)."""
+    return np.abs(xi @ reward - q).max(axis=(-2, -1))
+
+
+@dataclass(frozen=True)
+class Decay:
+    """How errors fall along a run; see the module's text."""
+
+    checkpoints: Array
+    mean: Array  # geometric mean over MDPs, (C,)
+    rate: float
+    worst_final: float  # largest final error relative to its scale
+
+    @property
+    def converges(self) -> bool:
+        falls = self.rate < RATE_THRESHOLD and self.worst_final < FINAL_FRACTION
+        return falls or self.worst_final < ROUND_OFF
+
+    @property
+    def verdict(self) -> Verdict:
+        return Verdict.SUPPORTED if self.converges else Verdict.INCONCLUSIVE
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "steps": self.checkpoints.tolist(),
+            "error": self.mean.tolist(),
+            "rate": self.rate,
+            "worst_final": self.worst_final,
+        }
+
+
+def decay(checkpoints: Array, errors: Sequence[Array], scales: Sequence[float]) -> Decay:
+    """Fit the decay of errors (one array over checkpoints for each MDP), each relative to its scale."""
+    relative = np.array(errors) / np.array(scales)[:, None]
+    # An error of exactly 0 has no logarithm; the smallest positive number stands for it.
+    mean = np.exp(np.log(np.maximum(relative, np.finfo(float).tiny)).mean(axis=0))
+    late = checkpoints >= checkpoints[-1] / 100
+    rate = float(np.polyfit(np.log(checkpoints[late]), np.log(mean[late]), 1)[0])
+    return Decay(checkpoints, mean, rate, float(relative[:, -1].max()))
