@@ -1,0 +1,116 @@
+"""Features for environments of others.
+
+`FeaturesFromVectorReward` wraps a MO-Gymnasium environment: its vector reward becomes the features, and the
+scalar reward is a utility of them, linear or not. `WithFeatures` wraps any Gymnasium environment and
+computes features with a function of the transition. Both report them as our own environments do
+(`sfr_fa.environments.feature_env`), so every agent can learn on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from sfr_fa.environments.feature_env import TaskRewards, take_task
+from sfr_fa.feature_spaces import BoxFeatures, FeatureSpace
+from sfr_fa.tasks import Task
+from sfr_theory.errors import InputError
+
+
+class _FeatureWrapper(gymnasium.Wrapper):
+    """An environment that is rewarded by a task on features that a subclass finds in its steps."""
+
+    def __init__(self, env: gymnasium.Env, feature_space: FeatureSpace, task: Task) -> None:
+        super().__init__(env)
+        self._rewards = TaskRewards(feature_space, task)
+
+    @property
+    def feature_space(self) -> FeatureSpace:
+        """Where the features live."""
+        return self._rewards.feature_space
+
+    @property
+    def task(self) -> Task:
+        """The current reward function."""
+        return self._rewards.task
+
+    def set_task(self, task: Task) -> None:
+        """Reward by `task` from now on."""
+        self._rewards.set_task(task)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Start an episode; `options={"task": task}` changes the task first, other options are passed on."""
+        task, others = take_task(options)
+        if task is not None:
+            self.set_task(task)
+        return self.env.reset(seed=seed, options=others or None)
+
+
+class FeaturesFromVectorReward(_FeatureWrapper):
+    """A MO-Gymnasium environment whose vector reward is the features phi, rewarded by `utility.reward(phi)`.
+
+    Without a `feature_space`, the box of the environment's `reward_space` is taken. A component that is
+    always c there (the -1 a step of deep-sea-treasure) is declared to lie between 0 and c, as a box needs
+    some width.
+    """
+
+    def __init__(self, env: gymnasium.Env, utility: Task, feature_space: FeatureSpace | None = None) -> None:
+        super().__init__(env, feature_space or _box_of_reward_space(env), utility)
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """One step; the features are the vector reward."""
+        observation, vector_reward, terminated, truncated, info = self.env.step(action)
+        reward, feature_info = self._rewards.of_features(vector_reward)
+        return observation, reward, terminated, truncated, info | feature_info
+
+
+class WithFeatures(_FeatureWrapper):
+    """Any Gymnasium environment, with phi = features(observation, action, next_observation, info)."""
+
+    def __init__(
+        self,
+        env: gymnasium.Env,
+        features: Callable[[Any, Any, Any, dict[str, Any]], Any],
+        feature_space: FeatureSpace,
+        task: Task,
+    ) -> None:
+        super().__init__(env, feature_space, task)
+        self._features = features
+        self._last_observation: Any = None
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Start an episode, as the wrapped environment does."""
+        self._last_observation, info = super().reset(seed=seed, options=options)
+        return self._last_observation, info
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """One step; the features are the function of the transition."""
+        observation, _, terminated, truncated, info = self.env.step(action)
+        features = self._features(self._last_observation, action, observation, info)
+        reward, feature_info = self._rewards.of_features(features)
+        self._last_observation = observation
+        return observation, reward, terminated, truncated, info | feature_info
+
+
+def _box_of_reward_space(env: gymnasium.Env) -> BoxFeatures:
+    space = getattr(env.unwrapped, "reward_space", None)
+    if not isinstance(space, gymnasium.spaces.Box) or len(space.shape) != 1:
+        raise InputError(
+            f"{env} has no reward_space for vector rewards; wrap a MO-Gymnasium environment, "
+            f"or pass feature_space"
+        )
+    if not space.is_bounded():
+        raise InputError(f"the vector reward of {env} is not bounded; pass the feature_space it stays in")
+    low, high = space.low.astype(np.float64), space.high.astype(np.float64)
+    constant = low == high
+    return BoxFeatures(
+        np.where(constant, np.minimum(low, 0.0), low),
+        np.where(constant, np.where(high == 0.0, 1.0, np.maximum(high, 0.0)), high),
+    )

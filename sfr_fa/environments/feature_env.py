@@ -1,0 +1,120 @@
+"""What every environment with features shares: a task that can change, and the info of a step.
+
+A step returns the scalar reward R(phi) of the current task, and in `info`
+
+    features        phi(s, a, s'), a fresh float64 vector
+    feature_index   its row in `feature_space.vectors`, if the features are discrete.
+
+The task is given to the constructor, to `set_task`, or to `reset(options={"task": task})`; it holds until
+the next one is given. Changing it changes rewards only, never the path of the agent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from sfr_fa.arrays import FloatArray
+from sfr_fa.feature_spaces import DiscreteFeatures, FeatureSpace
+from sfr_fa.tasks import Task, check_task
+from sfr_theory.errors import InputError
+
+
+class TaskRewards:
+    """The reward of features under a task that can be exchanged."""
+
+    def __init__(self, feature_space: FeatureSpace, task: Task) -> None:
+        self.feature_space = feature_space
+        self.task = task
+        self.set_task(task)
+
+    def set_task(self, task: Task) -> None:
+        """Reward by `task` from now on; the old one stays if the new one does not fit the features."""
+        self.task = check_task(task, self.feature_space)
+        if isinstance(self.feature_space, DiscreteFeatures):
+            self._table = np.asarray(task.reward(self.feature_space.vectors), dtype=np.float64)
+
+    def of_index(self, index: int) -> tuple[float, dict[str, Any]]:
+        """Reward and info of a discrete feature that is known by its index."""
+        assert isinstance(self.feature_space, DiscreteFeatures)
+        features = self.feature_space.vectors[index].copy()
+        return float(self._table[index]), {"features": features, "feature_index": index}
+
+    def of_features(self, features: Any) -> tuple[float, dict[str, Any]]:
+        """Reward and info of a feature vector."""
+        if isinstance(self.feature_space, DiscreteFeatures):
+            return self.of_index(self.feature_space.index_of(features))
+        values = self.feature_space.check(features).copy()
+        return float(self.task.reward(values)), {"features": values}
+
+
+def take_task(options: Mapping[str, Any] | None) -> tuple[Task | None, dict[str, Any]]:
+    """The task in the options of a reset, and the other options."""
+    others = dict(options or {})
+    return others.pop("task", None), others
+
+
+class FeatureEnv(gymnasium.Env[FloatArray, np.int64]):
+    """A Gymnasium environment whose scalar reward is a task's reward of features."""
+
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 15}  # noqa: RUF012  Gymnasium's attribute
+
+    def __init__(self, feature_space: FeatureSpace, task: Task, render_mode: str | None) -> None:
+        if render_mode is not None and render_mode not in self.metadata["render_modes"]:
+            raise InputError(f"render_mode is {render_mode!r}; it must be None or 'rgb_array'")
+        self.render_mode = render_mode
+        self._rewards = TaskRewards(feature_space, task)
+        self._running = False
+
+    @property
+    def feature_space(self) -> FeatureSpace:
+        """Where the features live."""
+        return self._rewards.feature_space
+
+    @property
+    def task(self) -> Task:
+        """The current reward function."""
+        return self._rewards.task
+
+    def set_task(self, task: Task) -> None:
+        """Reward by `task` from now on."""
+        self._rewards.set_task(task)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[FloatArray, dict[str, Any]]:
+        """Start an episode; `options={"task": task}` changes the task first."""
+        task, others = take_task(options)
+        if others:
+            raise InputError(f"reset has no option {', '.join(map(repr, others))}; there is only 'task'")
+        if task is not None:
+            self.set_task(task)
+        super().reset(seed=seed)
+        self._running = True
+        self._start_episode()
+        return self._observation(), {}
+
+    def step(self, action: np.int64) -> tuple[FloatArray, float, bool, bool, dict[str, Any]]:
+        """One step of the environment."""
+        if not self._running:
+            raise gymnasium.error.ResetNeeded("No episode is running; call reset before step.")
+        if not self.action_space.contains(action):
+            raise InputError(f"action is {action!r}; it must be an integer in {self.action_space}")
+        reward, terminated, truncated, info = self._advance(int(action))
+        self._running = not (terminated or truncated)
+        return self._observation(), reward, terminated, truncated, info
+
+    def _start_episode(self) -> None:
+        """Place the agent; all randomness comes from `self.np_random`."""
+        raise NotImplementedError
+
+    def _advance(self, action: int) -> tuple[float, bool, bool, dict[str, Any]]:
+        """Move the agent: reward, terminated, truncated, info."""
+        raise NotImplementedError
+
+    def _observation(self) -> FloatArray:
+        """The state as the agent sees it, in a new array."""
+        raise NotImplementedError
