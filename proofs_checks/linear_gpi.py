@@ -82,7 +82,7 @@ def two_stage() -> CheckResult:
     """The listings' choice is the GPI choice."""
     return proves(
         _two_stage_steps(_best_action),
-        "all real tables Q_k(s, a) with 2x2, 2x3 or 3x2 entries, ties included (they may be broken differently)",
+        "all real tables Q_k(s, a) with 2x2, 2x3 or 3x2 entries; ties may be broken differently",
     )
 
 

@@ -113,7 +113,7 @@ def _kernel_function_facts(exact: bool) -> list[Step]:
             f"GPI changes its action from {before.gpi_policy[0]} to {changed.gpi_policy[0]}",
             bool((before.gpi_policy != changed.gpi_policy).any()),
         ),
-        Step(f"and loses {loss} in Q", loss > 0),
+        Step(f"and loses {loss} in Q", bool(loss > 0)),
     ]
 
 
