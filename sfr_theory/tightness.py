@@ -39,7 +39,10 @@ is the exact worst case of the combination, because
 * a source i >= 2 need not be close to the target, so its policy is arbitrary: R_i = M on its own actions and
   0 elsewhere makes it optimal. Hence r_i is no variable, and source 1 is the closest one.
 
-By relabelling, pi takes action 0 everywhere and the loss is read in state 0.
+By relabelling, pi takes action 0 everywhere and the loss is read in state 0. Adding h(s) - g h(s') to r and
+to r_1 adds h(s) to every Q(s, a) and changes nothing above; with h = -V^pi it makes r(s, pi(s)) = 0. So those
+rewards are fixed at 0, and V^pi = 0. Without this the programme is flat along every h, and rounding may
+tilt it.
 
 **From a programme to a problem** (`certify`). The solution is rounded to rationals and mended: a bonus on
 pi_1's actions restores its optimality exactly, eps becomes what the choice of pi needs. Both sides of the
@@ -49,22 +52,23 @@ tightness and never truth.
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property
+from typing import Any
 
 import numpy as np
+from scipy import sparse
 from scipy.optimize import linprog
 
 from sfr_theory.arithmetic import Array, Number, exact_array, fraction, rational, zeros
 from sfr_theory.bounds import STATEMENTS, BoundTerms, Evaluation
 from sfr_theory.errors import InputError
 from sfr_theory.gpi import gpi_values
-from sfr_theory.mdp import FiniteMDP, TransferProblem
-from sfr_theory.operators import q_from_xi
+from sfr_theory.mdp import FiniteMDP, MDPBatch, TransferProblem
+from sfr_theory.operators import at_policy, q_from_xi
 from sfr_theory.solve import optimal, optimal_actions, policy_q, policy_xi
 from sfr_theory.transfer import evaluate
 
@@ -76,6 +80,12 @@ RATIO_TOLERANCE = 4 * FEASIBILITY_TOLERANCE
 
 An overstep of t is mended (see `certify`) by a bonus of t on pi_1's actions, which with the overstepped
 distance adds at most 2 t to d, and by t/2 more eps: by T2' with a budget of 1, at most 3 t more ratio."""
+
+PROGRAMMES_AT_ONCE = 128
+"""Linear programmes that are handed to the solver as one; more cost memory and save no time."""
+
+NEIGHBOURS = 12
+"""Linear programmes for each step of the local search."""
 
 LARGEST_DENOMINATOR = 10**6
 """Rewards of a programme's solution are rounded to fractions with at most this denominator."""
@@ -171,72 +181,83 @@ class Size:
     tasks: int
 
     @cached_property
-    def ranges(self) -> tuple[int, ...]:
-        """How many values each entry of a `Combination`, written as one list of integers, can take."""
-        pairs = self.states * self.actions
-        return (
-            (self.states,) * pairs
-            + (self.actions,) * (self.tasks * self.states)
-            + (self.actions,) * self.states
-            + (self.tasks,) * self.states
-        )
+    def ranges(self) -> Array:
+        """How many values each entry of a `Combination`, written as one row of integers, can take."""
+        pairs, policies = self.states * self.actions, (self.tasks + 1) * self.states
+        return np.repeat([self.states, self.actions, self.tasks], [pairs, policies, self.states])
 
     @property
     def num_combinations(self) -> int:
-        return math.prod(self.ranges)
+        return math.prod(self.ranges.tolist())
 
 
 @dataclass(frozen=True, eq=False)
 class Combination:
-    """All that is discrete in a worst-case problem; the GPI policy takes action 0 everywhere."""
+    """All that is discrete in a worst-case problem; leading axes are batch axes.
 
-    next_state: Array  # (S, A)
-    source_policies: Array  # (T, S); source 0 is the closest
-    rival: Array  # (S,), the policy mu
-    followed: Array  # (S,), the source whose value makes GPI take action 0
+    The GPI policy takes action 0 everywhere.
+    """
+
+    next_state: Array  # (..., S, A)
+    source_policies: Array  # (..., T, S); source 0 is the closest
+    rival: Array  # (..., S), the policy mu
+    followed: Array  # (..., S), the source whose value makes GPI take action 0
 
     @classmethod
     def from_entries(cls, size: Size, entries: Array) -> Combination:
+        """Rows of integers (..., N), one below each of `size.ranges`, as combinations."""
         pairs, policies = size.states * size.actions, size.tasks * size.states
         next_state, source_policies, rival, followed = np.split(
-            np.asarray(entries), np.cumsum([pairs, policies, size.states])
+            entries, np.cumsum([pairs, policies, size.states]), axis=-1
         )
+        lead = entries.shape[:-1]
         return cls(
-            next_state.reshape(size.states, size.actions),
-            source_policies.reshape(size.tasks, size.states),
+            next_state.reshape(*lead, size.states, size.actions),
+            source_policies.reshape(*lead, size.tasks, size.states),
             rival,
             followed,
         )
 
+    def __getitem__(self, index: Any) -> Combination:
+        """Part of a batch."""
+        return Combination(
+            self.next_state[index], self.source_policies[index], self.rival[index], self.followed[index]
+        )
+
     @property
     def gpi_policy(self) -> Array:
-        return np.zeros(len(self.rival), dtype=int)
+        return np.zeros_like(self.rival)
 
     @property
-    def loses_q(self) -> bool:
+    def loses_q(self) -> Array:
         """Whether some (s, a) leads to state 0, so that a loss of V there is a loss of Q."""
-        return bool((self.next_state == 0).any())
+        return (self.next_state == 0).any(axis=(-2, -1))
 
     @property
-    def rival_is_canonical(self) -> bool:
-        """Whether the rival leaves the GPI policy on its way from state 0, and nowhere else.
+    def is_canonical(self) -> Array:
+        """Whether no other combination of the enumeration stands for the same problems.
 
-        What it does in states that it never meets has no effect; all zeros is the GPI policy itself.
+        The rival must leave the GPI policy (all zeros) on its way from state 0, and only there: what it does
+        in states that it never meets has no effect. Where all sources have one policy, the first is followed.
         """
-        met, state = set(), 0
-        while state not in met:
-            met.add(state)
-            state = int(self.next_state[state, self.rival[state]])
-        unmet = [s for s in range(len(self.rival)) if s not in met]
-        return bool(self.rival.any() and not self.rival[unmet].any())
+        step = np.take_along_axis(self.next_state, self.rival[..., None], axis=-1)[..., 0]
+        met = np.zeros(self.rival.shape, dtype=bool)
+        state = np.zeros((*self.rival.shape[:-1], 1), dtype=int)
+        for _ in range(self.rival.shape[-1]):
+            np.put_along_axis(met, state, True, axis=-1)
+            state = np.take_along_axis(step, state, axis=-1)
+        leaves = self.rival != 0
+        same_policy = (self.source_policies == self.source_policies[..., :1, :]).all(axis=(-2, -1))
+        return (
+            leaves.any(axis=-1) & ~(leaves & ~met).any(axis=-1) & ~(same_policy & self.followed.any(axis=-1))
+        )
 
 
-def combinations(size: Size) -> Iterator[Combination]:
-    """Every combination of a size, up to relabelling and to what the rival does in states it never meets."""
-    for entries in itertools.product(*map(range, size.ranges)):
-        combination = Combination.from_entries(size, np.array(entries))
-        if combination.rival_is_canonical:
-            yield combination
+def combinations(size: Size) -> Combination:
+    """Every combination of a size, up to relabelling, as one batch."""
+    entries = np.indices(size.ranges.tolist()).reshape(len(size.ranges), -1).T
+    every = Combination.from_entries(size, entries)
+    return every[every.is_canonical]
 
 
 # --- Linear programmes -------------------------------------------------------------------------------------
@@ -268,58 +289,104 @@ JOINT = Budget("joint", "g d = eps = 1/2", lambda g: ((g, 0, 1 / 2), (0, 1, 1 / 
 
 @dataclass(frozen=True, eq=False)
 class WorstLoss:
-    """The optimum of the linear programme: the loss of V in state 0, and rewards that cause it."""
+    """Optima of linear programmes: the loss of V in state 0, and rewards that cause it; batch axes first."""
 
     combination: Combination
-    loss: float
-    reward: Array  # (S * A,)
-    source_reward: Array  # (S * A,)
+    loss: Array  # (...)
+    reward: Array  # (..., S * A)
+    source_reward: Array  # (..., S * A)
+
+    def __getitem__(self, index: Any) -> WorstLoss:
+        """Part of a batch."""
+        return WorstLoss(
+            self.combination[index], self.loss[index], self.reward[index], self.source_reward[index]
+        )
 
 
-@lru_cache(maxsize=1024)
-def _cached_mdp(next_state: bytes, shape: tuple[int, int], gamma: float) -> FiniteMDP:
-    return free_reward_mdp(np.frombuffer(next_state, dtype=int).reshape(shape), gamma)
+def _free_reward_batch(next_state: Array, gamma: float) -> MDPBatch:
+    """`free_reward_mdp` for many dynamics (B, S, A) at once, in float64."""
+    pairs = next_state[0].size
+    feature = np.broadcast_to(np.arange(pairs).reshape(next_state.shape[1:]), next_state.shape)[..., None]
+    one_hot = np.broadcast_to(np.eye(pairs), (len(next_state), pairs, pairs))
+    return MDPBatch(next_state[..., None], feature, np.ones(feature.shape), pairs, gamma, one_hot)
+
+
+def _constraints(c: Combination, gamma: float) -> tuple[Array, Array]:
+    """The programmes of a batch as coefficients of (r, r_1, d, eps): what is at most 0, and V^mu(0).
+
+    Shapes (B, constraints, 2 S A + 2) and (B, 2 S A + 2).
+    """
+    batch, states, actions = c.next_state.shape
+    pairs = states * actions
+    policies = np.concatenate([c.rival[:, None], c.source_policies], axis=1)
+    # With a feature for each (s, a), xi of a policy holds the coefficients of Q in r.
+    q = policy_xi(_free_reward_batch(c.next_state, gamma), policies)
+    rival_q, source_q = q[:, 0], q[:, 1:]
+
+    own = at_policy(source_q[:, 0], c.source_policies[:, 0])
+    regret = (source_q[:, 0] - own[:, :, None]).reshape(batch, pairs, pairs)
+    followed = np.take_along_axis(source_q[..., 0, :], c.followed[:, None, :, None], axis=1)
+    temptation = (source_q[..., 1:, :] - followed[..., None, :]).reshape(batch, -1, pairs)
+
+    r, r_1, d, eps = slice(pairs), slice(pairs, 2 * pairs), -2, -1
+    optimal_source, above, below, chosen = (
+        np.zeros((batch, count, 2 * pairs + 2)) for count in (pairs, pairs, pairs, temptation.shape[1])
+    )
+    optimal_source[..., r_1] = regret
+    above[..., r], above[..., r_1], above[..., d] = np.eye(pairs), -np.eye(pairs), -1
+    below[..., r], below[..., r_1], below[..., d] = -np.eye(pairs), np.eye(pairs), -1
+    chosen[..., r], chosen[..., eps] = temptation, -2
+    gain = np.zeros((batch, 2 * pairs + 2))
+    gain[:, r] = at_policy(rival_q, c.rival)[:, 0]
+    return np.concatenate([optimal_source, above, below, chosen], axis=1), gain
+
+
+def _block_diagonal(blocks: Array) -> sparse.csr_array:
+    """Blocks (B, m, n) along the diagonal of one sparse matrix."""
+    count, height, width = blocks.shape
+    matrix = sparse.bsr_array(
+        (blocks, np.arange(count), np.arange(count + 1)), shape=(count * height, count * width)
+    ).tocsr()
+    matrix.eliminate_zeros()
+    return matrix
 
 
 def worst_loss(combination: Combination, gamma: float, budget: Budget) -> WorstLoss:
-    """Maximise V^mu(0) - V^pi(0) over rewards and errors; the module's text states the programme."""
-    c = combination
-    states, actions = c.next_state.shape
-    pairs = states * actions
-    mdp = _cached_mdp(c.next_state.astype(int).tobytes(), (states, actions), gamma)
-    q_rows = policy_xi(mdp, np.vstack([c.gpi_policy, c.rival, c.source_policies]))  # Q^rho(s, a) = row . r
-    gpi_rows, rival_rows, source_rows = q_rows[0], q_rows[1], q_rows[2:]
-    s = np.arange(states)
+    """Maximise V^mu(0) - V^pi(0) over rewards and errors, for each combination of a batch (B, ...).
 
-    def rows(reward: Array | float, source_reward: Array | float, d: float, eps: float, count: int) -> Array:
-        """Coefficients of (r, r_1, d, eps), one row a constraint."""
-        block = np.zeros((count, 2 * pairs + 2))
-        block[:, :pairs], block[:, pairs : 2 * pairs] = reward, source_reward
-        block[:, -2], block[:, -1] = d, eps
-        return block
+    The module's text states the programme. Programmes share no variable, so that many of them are one
+    programme with a block-diagonal matrix: the sum is largest where each of them is.
+    """
+    parts = [
+        _solve_together(combination[start : start + PROGRAMMES_AT_ONCE], gamma, budget)
+        for start in range(0, len(combination.rival), PROGRAMMES_AT_ONCE)
+    ]
+    optimum, gain = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    pairs = combination.next_state[0].size
+    loss = (gain * optimum).sum(axis=-1)
+    return WorstLoss(combination, loss, optimum[:, :pairs], optimum[:, pairs : 2 * pairs])
 
-    closest = source_rows[0]
-    regret = (closest - closest[s, c.source_policies[0]][:, None]).reshape(pairs, pairs)
-    followed = source_rows[c.followed, s, c.gpi_policy]
-    temptation = (source_rows - followed[:, None])[:, :, 1:].reshape(-1, pairs)
-    unit = np.eye(pairs)
-    at_most_zero = np.vstack(
-        [
-            rows(0, regret, 0, 0, pairs),
-            rows(unit, -unit, -1, 0, pairs),
-            rows(-unit, unit, -1, 0, pairs),
-            rows(temptation, 0, 0, -2, len(temptation)),
-        ]
-    )
-    gain = rival_rows[0, c.rival[0]] - gpi_rows[0, c.gpi_policy[0]]
-    equations = budget.equations(gamma)
+
+def _solve_together(combination: Combination, gamma: float, budget: Budget) -> tuple[Array, Array]:
+    """The optimal (r, r_1, d, eps) of each combination, and what it maximises; both (B, 2 S A + 2)."""
+    at_most_zero, gain = _constraints(combination, gamma)
+    batch, variables = gain.shape
+    *d_and_eps, fixed = np.array(budget.equations(gamma)).T
+    equations = np.zeros((batch, len(fixed), variables))
+    equations[..., -2], equations[..., -1] = d_and_eps
+    constraints = _block_diagonal(at_most_zero)
+    lowest, highest = np.full((batch, variables), -np.inf), np.full((batch, variables), np.inf)
+    lowest[:, -2:] = 0  # d and eps
+    states, actions = combination.next_state.shape[1:]
+    gpi_pairs = np.arange(states) * actions
+    lowest[:, gpi_pairs] = highest[:, gpi_pairs] = 0  # r(s, pi(s))
     solution = linprog(
-        rows(-gain, 0, 0, 0, 1)[0],
-        A_ub=at_most_zero,
-        b_ub=np.zeros(len(at_most_zero)),
-        A_eq=np.vstack([rows(0, 0, u, v, 1) for u, v, _ in equations]),
-        b_eq=[w for _, _, w in equations],
-        bounds=[(None, None)] * (2 * pairs) + [(0, None)] * 2,
+        -gain.reshape(-1),
+        A_ub=constraints,
+        b_ub=np.zeros(constraints.shape[0]),
+        A_eq=_block_diagonal(equations),
+        b_eq=np.tile(fixed, batch),
+        bounds=np.stack([lowest.reshape(-1), highest.reshape(-1)], axis=-1),
         method="highs",
         options={
             "primal_feasibility_tolerance": FEASIBILITY_TOLERANCE,
@@ -327,8 +394,8 @@ def worst_loss(combination: Combination, gamma: float, budget: Budget) -> WorstL
         },
     )
     if solution.status != 0:
-        raise ArithmeticError(f"the linear programme of {c} at gamma = {gamma}: {solution.message}")
-    return WorstLoss(c, -solution.fun, solution.x[:pairs], solution.x[pairs : 2 * pairs])
+        raise ArithmeticError(f"a linear programme ({budget.sentence}, gamma {gamma}): {solution.message}")
+    return solution.x.reshape(batch, variables), gain
 
 
 # --- Measures: which ratio a budget is for -----------------------------------------------------------------
@@ -366,9 +433,10 @@ class Measure:
         """The largest ratio that T2' allows."""
         return self.ratio_of_loss(gamma, self.budget.ceiling(gamma))
 
-    def worst(self, solved: list[WorstLoss]) -> WorstLoss:
+    def worst(self, solved: WorstLoss) -> WorstLoss:
         """The solved programme with the largest loss that this measure sees."""
-        return max((w for w in solved if w.combination.loses_q or not self.is_of_q), key=lambda w: w.loss)
+        seen = solved.combination.loses_q | (not self.is_of_q)
+        return solved[np.where(seen, solved.loss, -np.inf).argmax()]
 
     def ratio(self, evaluation: Evaluation) -> Fraction | None:
         """The ratio of an evaluated problem, exactly."""
@@ -436,7 +504,7 @@ def _rounded(values: Array) -> Array:
 
 
 def certify(worst: WorstLoss, gamma: object) -> Witness:
-    """An exact problem that loses what the linear programme says, up to rounding; see the module's text."""
+    """An exact problem that loses what one linear programme says, up to rounding; see the module's text."""
     c = worst.combination
     states, actions = c.next_state.shape
     s = np.arange(states)
@@ -470,32 +538,46 @@ def certify(worst: WorstLoss, gamma: object) -> Witness:
 # --- Searches ----------------------------------------------------------------------------------------------
 
 
-def solve_all(size: Size, gamma: float, budget: Budget) -> list[WorstLoss]:
+def solve_all(size: Size, gamma: float, budget: Budget) -> WorstLoss:
     """The worst loss of every combination of a size: its largest is the worst case of that size."""
-    return [worst_loss(combination, gamma, budget) for combination in combinations(size)]
+    return worst_loss(combinations(size), gamma, budget)
 
 
-def climb(rng: np.random.Generator, size: Size, gamma: float, budget: Budget, steps: int) -> list[WorstLoss]:
-    """Local search with the linear programme as objective: change one entry, keep what is no worse.
+@dataclass(frozen=True, eq=False)
+class Climb:
+    """Where a local search ended, and how many linear programmes it solved."""
 
-    It moves among combinations where some (s, a) leads to state 0, so that its losses count for V and for
-    Q, and ends early where T2' leaves no room. Returns every programme solved.
+    worst: WorstLoss  # a batch of one
+    programmes: int
+
+
+def climb(rng: np.random.Generator, size: Size, gamma: float, budget: Budget, steps: int) -> Climb:
+    """Local search with the linear programme as objective.
+
+    Each step solves `NEIGHBOURS` combinations that differ in one random entry, and moves to the worst of them
+    unless it is better than the present one. It moves among combinations where some (s, a) leads to state
+    0, so that its losses count for V and for Q, and ends early where T2' leaves no room.
     """
-    ranges = np.array(size.ranges)
-    movable = np.flatnonzero(ranges > 1)
-    entries = rng.integers(ranges)
-    entries[0] = 0  # action 0 stays in state 0: a start inside the search space
-    best = worst_loss(Combination.from_entries(size, entries), gamma, budget)
-    solved = [best]
+    movable = np.flatnonzero(size.ranges > 1)
     enough = budget.ceiling(gamma) * (1 - RATIO_TOLERANCE)
-    while best.loss < enough and len(solved) <= steps:
-        candidate = entries.copy()
-        place = rng.choice(movable)
-        candidate[place] = (candidate[place] + rng.integers(1, ranges[place])) % ranges[place]
-        combination = Combination.from_entries(size, candidate)
-        if not combination.loses_q:
-            continue
-        solved.append(worst_loss(combination, gamma, budget))
-        if solved[-1].loss >= best.loss:
-            entries, best = candidate, solved[-1]
-    return solved
+
+    def worst_of(rows: Array) -> tuple[Array, WorstLoss]:
+        """The row of entries that loses most, and its solution as a batch of one."""
+        inside = rows[Combination.from_entries(size, rows).loses_q]
+        solved = worst_loss(Combination.from_entries(size, inside), gamma, budget)
+        k = int(solved.loss.argmax())
+        return inside[k], solved[k : k + 1]
+
+    entries = rng.integers(size.ranges)
+    entries[0] = 0  # action 0 stays in state 0: a start inside the search space
+    entries, worst = worst_of(entries[None])
+    programmes = 1
+    while worst.loss[0] < enough and programmes < steps * NEIGHBOURS:
+        neighbours = np.tile(entries, (NEIGHBOURS, 1))
+        row, place = np.arange(NEIGHBOURS), rng.choice(movable, size=NEIGHBOURS)
+        values = size.ranges[place]
+        neighbours[row, place] = (neighbours[row, place] + rng.integers(1, values)) % values
+        # The present one comes last: of equal losses the first is taken, so that plateaus are crossed.
+        entries, worst = worst_of(np.vstack([neighbours, entries]))
+        programmes += NEIGHBOURS
+    return Climb(worst, programmes)

@@ -1,0 +1,486 @@
+"""How tight is the GPI bound? Search for the worst ratio of what GPI loses to what the bound allows.
+
+For each gamma, number of states and number of source tasks, with two actions, four methods look for it:
+
+* family: the problems of `sfr_theory.tightness` that attain T2', evaluated in rational arithmetic;
+* all LPs: a linear programme over rewards and errors for every choice of deterministic dynamics and
+  policies, where those are few: its maximum is the worst case of that size, up to the solver's tolerance;
+* LP search: the same linear programme as the objective of a search over dynamics and policies;
+* random: Garnet problems, as a contrast: how far from tight ordinary problems are.
+
+The ratio of a programme is that of a problem built from its solution and evaluated in rational arithmetic.
+"sharp" is T2', 2/(1-g) (g d + eps) for V and g times that for Q; "printed" is the paper's constant,
+2/(1-g) (d + eps), with the error read under the target reward, as it must be to hold.
+
+Exit code 0: T2' is attained and never exceeded, the paper's constant never reached. 1: one of these fails.
+2: bad input.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import tyro
+from rich.table import Table
+
+from sfr_theory import cli
+from sfr_theory.arithmetic import fraction
+from sfr_theory.bounds import STATEMENTS
+from sfr_theory.claims import CheckResult, Claim, Outcome, Verdict, outcome_table
+from sfr_theory.errors import InputError
+from sfr_theory.files import problem_to_json
+from sfr_theory.mdp import discount
+from sfr_theory.random_mdp import FAMILIES, Shape
+from sfr_theory.tightness import (
+    EXACT_XI,
+    MEASURES,
+    RATIO_TOLERANCE,
+    Measure,
+    Size,
+    WorstLoss,
+    attaining_problem,
+    certify,
+    climb,
+    has_ties,
+    solve_all,
+)
+from sfr_theory.transfer import evaluate, evaluate_batch
+
+DEFAULT_GAMMAS = ("0", "1/2", "9/10", "99/100")
+ACTIONS = 2
+ENUMERATION_LIMIT = 5000
+"""Sizes with at most this many combinations are enumerated, larger ones searched."""
+STEPS = 30
+"""Steps of the local search after each start."""
+RANDOM_PROBLEMS = 1000
+RANDOM_FEATURES = 4
+RANDOM_EPSILON = 0.05
+
+FAMILY, ENUMERATION, SEARCH, RANDOM = "family", "all LPs", "LP search", "random"
+
+
+@dataclass(frozen=True)
+class Options:
+    gamma: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
+    """Discount factor, a decimal or a fraction in [0, 1) (repeatable). Default: 0, 1/2, 9/10 and 99/100."""
+    states: int = 3
+    """Largest number of states; smaller ones are searched too."""
+    tasks: int = 2
+    """Largest number of source tasks; smaller ones are searched too."""
+    restarts: int = 4
+    """How often the local search starts anew, for each gamma and size."""
+    seed: int = 0
+    json: str | None = None
+    """Write the results as JSON to this file; - is standard output."""
+    plot: str | None = None
+    """Draw the worst ratios against gamma, with what theory says, to this file (svg, png or pdf)."""
+
+    def gammas(self) -> list[Fraction]:
+        gammas = sorted({fraction(discount(text, exact=True)) for text in self.gamma or DEFAULT_GAMMAS})
+        if gammas[-1] == 0:
+            raise InputError("--gamma 0 alone leaves Q nothing to lose; add one between 0 and 1")
+        return gammas
+
+    def sizes(self) -> list[Size]:
+        for name, least in (("states", 1), ("tasks", 1), ("restarts", 1), ("seed", 0)):
+            if getattr(self, name) < least:
+                raise InputError(f"--{name} is {getattr(self, name)}; it must be at least {least}")
+        grid = itertools.product(range(1, self.states + 1), range(1, self.tasks + 1))
+        return [Size(states, ACTIONS, tasks) for states, tasks in grid]
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """The worst ratio of one measure: exact for a verified problem, else float64."""
+
+    value: Fraction | float
+    programme: float | None = None  # the linear programme's optimum, where there was one
+    mean: float | None = None  # over random problems
+
+    def to_json(self) -> dict[str, Any]:
+        exact = str(self.value) if isinstance(self.value, Fraction) else None
+        return {
+            "ratio": float(self.value),
+            "exact": exact,
+            "linear_programme": self.programme,
+            "mean": self.mean,
+        }
+
+
+@dataclass(frozen=True)
+class Row:
+    """What one method found at one gamma and size; a measure without a ratio has no right side there."""
+
+    gamma: Fraction
+    size: Size
+    method: str
+    instances: int
+    ratios: dict[str, Ratio]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "gamma": str(self.gamma),
+            "states": self.size.states,
+            "actions": self.size.actions,
+            "tasks": self.size.tasks,
+            "method": self.method,
+            "instances": self.instances,
+            "ratios": {
+                name: self.ratios[name].to_json() if name in self.ratios else None for name in MEASURES
+            },
+            "ceiling": {
+                name: float(measure.ceiling(self.gamma)) if measure.is_defined(self.gamma) else None
+                for name, measure in MEASURES.items()
+            },
+        }
+
+
+def defined_measures(gamma: Fraction) -> dict[str, Measure]:
+    return {name: measure for name, measure in MEASURES.items() if measure.is_defined(gamma)}
+
+
+# --- Methods -----------------------------------------------------------------------------------------------
+
+
+def family_row(gamma: Fraction, size: Size) -> Row:
+    """The attaining family, at the members that meet each measure's budget."""
+    ratios, instances = {}, 0
+    for name, measure in defined_measures(gamma).items():
+        # One state has no room for a distance.
+        members = [(d, eps) for d, eps in measure.members(gamma) if d == 0 or size.states > 1]
+        problems = [attaining_problem(gamma, d, eps, size.states, size.tasks) for d, eps in members]
+        found = [measure.ratio(evaluate(problem)) for problem in problems]
+        instances += len(found)
+        defined = [ratio for ratio in found if ratio is not None]
+        if defined:
+            ratios[name] = Ratio(max(defined))
+    return Row(gamma, size, FAMILY, instances, ratios)
+
+
+def programme_row(gamma: Fraction, size: Size, restarts: int, rng: np.random.Generator) -> Row:
+    """Linear programmes: all of them where they are few, else along a local search."""
+    enumerate_all = size.num_combinations <= ENUMERATION_LIMIT
+    measures = defined_measures(gamma)
+    solved: dict[str, WorstLoss] = {}
+    programmes = 0
+    for budget in dict.fromkeys(measure.budget for measure in measures.values()):
+        if enumerate_all:
+            solved[budget.id] = solve_all(size, float(gamma), budget)
+            programmes += len(solved[budget.id].loss)
+        else:
+            climbs = [climb(rng, size, float(gamma), budget, STEPS) for _ in range(restarts)]
+            solved[budget.id] = max((c.worst for c in climbs), key=lambda worst: worst.loss[0])
+            programmes += sum(c.programmes for c in climbs)
+    ratios = {}
+    for name, measure in measures.items():
+        worst = measure.worst(solved[measure.budget.id])
+        verified = measure.ratio(certify(worst, gamma).evaluation)
+        optimum = float(measure.ratio_of_loss(float(gamma), worst.loss))
+        # Without a loss both sides of the rounded problem may be 0; its ratio then counts as 0.
+        ratios[name] = Ratio(Fraction(0) if verified is None else verified, optimum)
+    method = ENUMERATION if enumerate_all else SEARCH
+    return Row(gamma, size, method, programmes, ratios)
+
+
+def random_row(gamma: Fraction, size: Size, rng: np.random.Generator) -> Row:
+    """Garnet problems with random rewards and errors; exact approximations where the budget says eps = 0."""
+    shape = Shape(size.states, size.actions, RANDOM_FEATURES, size.tasks)
+    problems = FAMILIES["garnet"](rng, RANDOM_PROBLEMS, shape, float(gamma), RANDOM_EPSILON)
+    misread, exact = (
+        evaluate_batch(problems.mdps, problems.target, problems.sources, perturbation)
+        for perturbation in (problems.perturbation, 0 * problems.perturbation)
+    )
+    ratios = {}
+    for name, measure in defined_measures(gamma).items():
+        if name == "joint-v":  # random problems do not meet g d = eps
+            continue
+        evaluation = exact if measure.budget is EXACT_XI else misread
+        ratio = STATEMENTS[measure.statement].terms(evaluation).ratio
+        ratios[name] = Ratio(float(ratio.max()), mean=float(ratio.mean()))
+    return Row(gamma, size, RANDOM, RANDOM_PROBLEMS, ratios)
+
+
+def search(options: Options) -> list[Row]:
+    """Every method at every gamma and size; a row's random numbers depend on its own place only."""
+    places = list(itertools.product(options.gammas(), options.sizes()))
+    rows = []
+    with cli.progress(len(places), "searching") as advance:
+        for gamma, size in places:
+            place = (gamma.numerator, gamma.denominator, size.states, size.tasks)
+            rng = np.random.default_rng([options.seed, *place])
+            rows.append(family_row(gamma, size))
+            rows.append(programme_row(gamma, size, options.restarts, rng))
+            rows.append(random_row(gamma, size, rng))
+            advance(1)
+    return rows
+
+
+# --- Verdicts ----------------------------------------------------------------------------------------------
+
+ATTAINED_EPSILON = Claim(
+    "tightness/sharp-attained-epsilon", "",
+    "The eps part of T2' is attained: with d = 0 the ratio is exactly 1, with one state, for Q and for V",
+    Verdict.PROVED,
+)  # fmt: skip
+ATTAINED_DISTANCE = Claim(
+    "tightness/sharp-attained-distance", "",
+    "The d part of T2' is attained: with exact xi the ratio is exactly 1, with two states, for Q and for V",
+    Verdict.PROVED,
+)  # fmt: skip
+JOINT = Claim(
+    "tightness/joint", "",
+    "Both parts of T2' are attained at once: with d > 0 and eps > 0 the ratio is exactly 1, with two states",
+    Verdict.PROVED,
+)  # fmt: skip
+NO_TIES = Claim(
+    "tightness/no-tie-limit", "",
+    "Ties are not needed: problems without any come arbitrarily close to T2'",
+    Verdict.SUPPORTED,
+)  # fmt: skip
+NEVER_EXCEEDED = Claim(
+    "tightness/sharp-never-exceeded", "",
+    "No choice of dynamics, policies, rewards and errors exceeds T2'",
+    Verdict.SUPPORTED,
+)  # fmt: skip
+PRINTED_NEVER_TIGHT = Claim(
+    "tightness/printed-never-tight", "t:xi_gpi_formulation",
+    "The paper's constant is never tight for Q: the worst ratio is g, and g^2 with exact xi",
+    Verdict.SUPPORTED,
+)  # fmt: skip
+
+SHARP = ("sharp-q", "sharp-v")
+PROPORTIONS = (Fraction(1, 1000), Fraction(1, 3), Fraction(1), Fraction(3), Fraction(1000))
+SLACKS = tuple(Fraction(1, 10**k) for k in (2, 4, 6, 8))
+
+
+def _listed(gammas: list[Fraction]) -> str:
+    return "gamma " + ", ".join(map(str, gammas))
+
+
+def check_attained(
+    gammas: list[Fraction], members: Sequence[tuple[Fraction, Fraction]], states: int
+) -> CheckResult:
+    """Whether the family's (d, eps) attain T2' for Q and V, in rational arithmetic."""
+    problems = [attaining_problem(gamma, d, eps, states) for gamma in gammas for d, eps in members]
+    evaluations = [evaluate(problem) for problem in problems]
+    found = (MEASURES[name].ratio(evaluation) for name in SHARP for evaluation in evaluations)
+    # At gamma = 0 both sides of the bound on Q are 0, which is no ratio.
+    ratios = sorted({ratio for ratio in found if ratio is not None})
+    pairs = ", ".join(f"({d}, {eps})" for d, eps in members)
+    return CheckResult(
+        Verdict.PROVED if ratios == [1] else Verdict.REFUTED,
+        f"left/right is {', '.join(map(str, ratios))} on {len(problems)} problems, for Q and for V",
+        f"rational arithmetic; (d, eps) = {pairs}; {_listed(gammas)}",
+        {"ratios": [str(ratio) for ratio in ratios], "problem": problem_to_json(problems[-1])},
+    )
+
+
+def check_no_ties(gammas: list[Fraction]) -> CheckResult:
+    """Whether tie-free members of the family approach ratio 1, with a gap proportional to their slack."""
+    gaps: dict[Fraction, Fraction] = {}
+    ties = 0
+    proportional = True
+    for gamma, (d, eps) in itertools.product(gammas, [(0, 1), (1, 0), (1, 1)]):
+        for measure in (MEASURES[name] for name in SHARP):
+            slopes = set()
+            for slack in SLACKS:
+                problem = attaining_problem(gamma, d, eps, slack=slack)
+                ratio = measure.ratio(evaluate(problem))
+                if ratio is None:
+                    continue
+                ties += has_ties(problem)
+                slopes.add((1 - ratio) / slack)
+                gaps[slack] = max(gaps.get(slack, Fraction(0)), 1 - ratio)
+            proportional &= len(slopes) <= 1
+    supported = proportional and not ties
+    shown = ", ".join(f"{float(1 - gaps[slack]):.8g} at slack {float(slack):g}" for slack in SLACKS)
+    return CheckResult(
+        Verdict.SUPPORTED if supported else Verdict.REFUTED,
+        f"smallest left/right {shown}; 1 - left/right is "
+        f"{'exactly' if proportional else 'not'} proportional to the slack; {ties} problems had ties",
+        f"rational arithmetic, d or eps or both positive, {_listed(gammas)}",
+        {"gaps": {str(slack): str(gap) for slack, gap in gaps.items()}},
+    )
+
+
+def _programme_rows(rows: list[Row]) -> list[Row]:
+    return [row for row in rows if row.method in (ENUMERATION, SEARCH)]
+
+
+def _scope(rows: list[Row]) -> str:
+    sizes = dict.fromkeys(row.size for row in rows if row.method == ENUMERATION)
+    listed = ", ".join(f"{size.states} x {size.tasks}" for size in sizes)
+    searched = any(row.method == SEARCH for row in rows)
+    return (
+        f"all rewards and errors on every deterministic MDP with {ACTIONS} actions and (states x sources) "
+        f"{listed}, by linear programmes up to {RATIO_TOLERANCE:g}; "
+        f"{_listed(sorted({row.gamma for row in rows}))}"
+        + ("; larger sizes only where the search went" if searched else "")
+    )
+
+
+def _largest(rows: list[Row], value: Callable[[Ratio], float | Fraction | None]) -> float:
+    """The largest ratio to T2' that some rows found."""
+    ratios = (row.ratios[name] for row in rows for name in (*SHARP, "joint-v") if name in row.ratios)
+    return max(float(value(ratio) or 0) for ratio in ratios)
+
+
+def check_never_exceeded(rows: list[Row]) -> CheckResult:
+    """The largest ratio of any programme to T2', and that of the problems built from them."""
+    programmes = _programme_rows(rows)
+    optimum = _largest(programmes, lambda ratio: ratio.programme)
+    verified = _largest(programmes, lambda ratio: ratio.value)
+    random = [row for row in rows if row.method == RANDOM and row.gamma > 0]
+    reached = _largest(random, lambda ratio: ratio.value)
+    mean = _largest(random, lambda ratio: ratio.mean)
+    count = sum(row.instances for row in programmes)
+    return CheckResult(
+        Verdict.SUPPORTED if optimum <= 1 + RATIO_TOLERANCE and verified <= 1 else Verdict.REFUTED,
+        f"{count:,} linear programmes: largest left/right 1 {optimum - 1:+.1e}; on the exact problems built "
+        f"from their solutions {verified:.10g}. Where gamma > 0, random problems reach {reached:.2f} and "
+        f"average at most {mean:.2g}",
+        _scope(rows),
+        {"programmes": count, "largest": optimum, "largest_verified": verified, "largest_random": reached},
+    )
+
+
+def check_printed(rows: list[Row]) -> CheckResult:
+    """The paper's constant against g and g^2, which T2' implies and the family attains."""
+    names = ("printed-q", "printed-q-exact-xi")
+    excess = max(
+        (row.ratios[name].programme or 0.0) - float(MEASURES[name].ceiling(row.gamma))
+        for row in _programme_rows(rows)
+        for name in names
+    )
+    attained = all(
+        row.ratios[name].value == MEASURES[name].ceiling(row.gamma)
+        for row in rows
+        for name in names
+        if row.method == FAMILY and name in row.ratios
+    )
+    holds = excess <= RATIO_TOLERANCE and attained
+    last = max(row.gamma for row in rows)
+    return CheckResult(
+        Verdict.SUPPORTED if holds else Verdict.REFUTED,
+        f"the programmes' ratios exceed g, and g^2 with exact xi, by at most {excess:.1e}; the family "
+        f"attains both {'exactly' if attained else 'NOT exactly'} (at g = {last}: {last} and {last**2})",
+        _scope(rows),
+        {"excess": excess},
+    )
+
+
+def outcomes(gammas: list[Fraction], rows: list[Row]) -> Iterator[Outcome]:
+    positive = [gamma for gamma in gammas if gamma > 0]
+    one, nothing = Fraction(1), Fraction(0)
+    both = [(one, proportion) for proportion in PROPORTIONS]
+    yield Outcome(ATTAINED_EPSILON, check_attained(gammas, [(nothing, one)], states=1))
+    yield Outcome(ATTAINED_DISTANCE, check_attained(positive, [(one, nothing)], states=2))
+    yield Outcome(JOINT, check_attained(positive, both, states=2))
+    yield Outcome(NO_TIES, check_no_ties(gammas))
+    yield Outcome(NEVER_EXCEEDED, check_never_exceeded(rows))
+    yield Outcome(PRINTED_NEVER_TIGHT, check_printed(rows))
+
+
+# --- Output ------------------------------------------------------------------------------------------------
+
+
+def ratio_table(rows: list[Row], title: str) -> Table:
+    table = Table(
+        title=title,
+        title_justify="left",
+        caption="Worst left/right; 1 is tight. A dash: both sides are 0, or the method has no such problem.",
+        caption_justify="left",
+    )
+    for name in ("gamma", "states", "tasks"):
+        table.add_column(name, justify="right")
+    table.add_column("method")
+    table.add_column("problems", justify="right")
+    for measure in MEASURES.values():
+        table.add_column(measure.title, justify="right")
+    for previous, row in zip([None, *rows], rows, strict=False):
+        if previous is not None and previous.gamma != row.gamma:
+            table.add_section()
+        place = (str(row.gamma), str(row.size.states), str(row.size.tasks))
+        new = previous is None or (previous.gamma, previous.size) != (row.gamma, row.size)
+        cells = (_cell(row, name) for name in MEASURES)
+        table.add_row(*(place if new else ("", "", "")), row.method, f"{row.instances:,}", *cells)
+    return table
+
+
+def _cell(row: Row, name: str) -> str:
+    if name not in row.ratios:
+        return "-"
+    ratio = row.ratios[name]
+    if row.method == RANDOM:
+        return f"[dim]{float(ratio.value):.3f}[/]"
+    text = f"{float(ratio.value):.6g}"
+    return f"[bold]{text}[/]" if ratio.value == MEASURES[name].ceiling(row.gamma) else text
+
+
+def plot(rows: list[Row], path: str) -> None:
+    """Worst ratios against gamma, T2' on the left, the paper's constant on the right."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9.5, 4.2), layout="constrained")
+    panels = figure.subplots(1, 2, sharey=True)
+    contents = (
+        ("T2': 2/(1-γ) (γ d + ε) for V, γ times that for Q", ("sharp-v", "sharp-q")),
+        ("the paper's constant: 2/(1-γ) (d + ε) for Q", ("printed-q", "printed-q-exact-xi")),
+    )
+    colours = ("#0072B2", "#D55E00")
+    markers = {FAMILY: ("o", 80), ENUMERATION: ("x", 40), SEARCH: ("+", 60), RANDOM: (".", 20)}
+    curve = np.linspace(1e-3, 0.999, 400)
+    for axes, (title, names) in zip(panels, contents, strict=True):
+        # The two ratios of T2' coincide, so that the second one's marks are drawn inside the first one's.
+        for name, colour, scale in zip(names, colours, (1.0, 0.5), strict=True):
+            measure = MEASURES[name]
+            allowed = [measure.ceiling(gamma) for gamma in curve]
+            axes.plot(curve, allowed, color=colour, linewidth=3 * scale - 1, label=measure.title)
+            for method, (marker, area) in markers.items():
+                found = [row for row in rows if row.method == method and name in row.ratios]
+                axes.scatter(
+                    [float(row.gamma) for row in found],
+                    [float(row.ratios[name].value) for row in found],
+                    s=area * scale,
+                    marker=marker,
+                    linewidths=1,
+                    **({"facecolors": "none", "edgecolors": colour} if marker == "o" else {"color": colour}),
+                )
+        axes.set_title(title, loc="left", fontsize=9)
+        axes.set_xlabel("γ")
+        axes.spines[["top", "right"]].set_visible(False)
+    for method, (marker, _) in markers.items():
+        style = {"color": "black", "markerfacecolor": "none" if marker == "o" else "black"}
+        panels[1].plot([], [], linestyle="", marker=marker, label=f"found: {method}", **style)
+    panels[0].legend(fontsize=7, frameon=False, loc="center", title="what T2' allows", title_fontsize=7)
+    panels[1].legend(fontsize=7, frameon=False, loc="upper left", title="what T2' allows", title_fontsize=7)
+    panels[0].set_ylabel("left side / right side")
+    panels[0].set_ylim(-0.03, 1.08)
+    cli.save_figure(figure, path)
+
+
+def main(options: Options) -> int:
+    console = cli.output_console(options.json)
+    gammas, rows = options.gammas(), search(options)
+    found = list(outcomes(gammas, rows))
+    console.print(ratio_table(rows, f"Worst ratio of loss to bound, {ACTIONS} actions, seed {options.seed}"))
+    console.print(outcome_table("How tight is T2'?", found))
+    if options.plot:
+        plot(rows, options.plot)
+    if options.json:
+        payload = {
+            "seed": options.seed,
+            "rows": [row.to_json() for row in rows],
+            "claims": {outcome.claim.id: outcome.to_json() for outcome in found},
+        }
+        cli.write_json(payload, options.json)
+    return 0 if all(outcome.as_expected for outcome in found) else cli.EXIT_UNEXPECTED
+
+
+if __name__ == "__main__":
+    cli.run(main, Options, "sfr_theory.check_tightness", __doc__ or "")
