@@ -1,0 +1,37 @@
+"""Agents that learn sequences of tasks and transfer by generalised policy improvement."""
+
+from sfr_fa.agents.approximators import Approximator, FeatureSubnetworks, LinearPerAction, ValueShape
+from sfr_fa.agents.errors import DivergedError
+from sfr_fa.agents.features import LearnedFeatures
+from sfr_fa.agents.gpi_agent import (
+    AgentStreams,
+    GpiAgent,
+    clip_at_zero,
+    no_clip,
+    squares_averaged_over_dimensions,
+    summed_squares,
+)
+from sfr_fa.agents.readouts import LinearRewardModel, MlpRewardModel
+from sfr_fa.agents.specs import AGENT_SPECS, AgentSpec, make_agent
+from sfr_fa.agents.transition import Transition
+
+__all__ = [
+    "AGENT_SPECS",
+    "AgentSpec",
+    "AgentStreams",
+    "Approximator",
+    "DivergedError",
+    "FeatureSubnetworks",
+    "GpiAgent",
+    "LearnedFeatures",
+    "LinearPerAction",
+    "LinearRewardModel",
+    "MlpRewardModel",
+    "Transition",
+    "ValueShape",
+    "clip_at_zero",
+    "make_agent",
+    "no_clip",
+    "squares_averaged_over_dimensions",
+    "summed_squares",
+]

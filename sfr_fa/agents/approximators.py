@@ -1,0 +1,114 @@
+"""Function approximators: modules (batch, state) -> (batch, A, D).
+
+    LinearPerAction      value(s, a)_d = s . theta_{a,d}, theta ~ N(0, 0.01^2)      object collection
+    FeatureSubnetworks   for each group (feature dimension) of D a network of its own, two hidden layers of
+                         20 ReLU units; the entries of a group and the actions share them        racer
+
+Any other `nn.Module` of that shape will do: pass a function (ValueShape, Generator) -> module. It must answer
+the same for the same input (no dropout), and its buffers are taken for constants.
+
+GPI evaluates all K stored policies at once. A module may offer `apply_stacked` for parameters with a leading
+axis K; otherwise `torch.func.vmap` does it, some ten times slower for small modules. Both modules below
+write their formula once, for any leading axes.
+
+A new policy starts as a copy of the last one, so ties between policies are exact and common, and the first of
+them must win on every machine. Batched `matmul` treats each policy alike, to the bit; `einsum` over
+all policies at once does not (it folds them into one matrix product, where a row's rounding depends on its
+place).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call, vmap
+
+INITIAL_DEVIATION = 0.01
+
+
+@dataclass(frozen=True)
+class ValueShape:
+    """What a module maps: a state to D = groups * size values for each action."""
+
+    state_dim: int
+    num_actions: int
+    groups: int
+    size: int
+
+    @property
+    def dimensions(self) -> int:
+        return self.groups * self.size
+
+
+Approximator = Callable[[ValueShape, np.random.Generator], nn.Module]
+
+
+class LinearPerAction(nn.Module):
+    """value(s, a)_d = s . theta_{a,d}; `weight` has shape (A, D, state)."""
+
+    def __init__(self, shape: ValueShape, rng: np.random.Generator) -> None:
+        super().__init__()
+        size = (shape.num_actions, shape.dimensions, shape.state_dim)
+        self.weight = nn.Parameter(torch.from_numpy(rng.normal(0.0, INITIAL_DEVIATION, size)))
+
+    @staticmethod
+    def apply_stacked(parameters: Mapping[str, Tensor], states: Tensor) -> Tensor:
+        """(..., A, D, state), (batch, state) -> (..., batch, A, D)."""
+        weight = parameters["weight"]
+        actions, dimensions = weight.shape[-3:-1]
+        values = states @ weight.flatten(-3, -2).mT
+        return values.unflatten(-1, (actions, dimensions))
+
+    def forward(self, states: Tensor) -> Tensor:
+        return self.apply_stacked({"weight": self.weight}, states)
+
+
+class FeatureSubnetworks(nn.Module):
+    """One network of ReLU layers for each group; its last layer gives (A, size) values.
+
+    `weights[l]` has shape (groups, out, in) and `biases[l]` (groups, 1, out). Both are drawn from
+    U(-1/sqrt(in), 1/sqrt(in)), layer by layer, weights first.
+    """
+
+    def __init__(
+        self, shape: ValueShape, rng: np.random.Generator, hidden: tuple[int, ...] = (20, 20)
+    ) -> None:
+        super().__init__()
+        self.shape = shape
+        self.weights, self.biases = nn.ParameterList(), nn.ParameterList()
+        widths = (shape.state_dim, *hidden, shape.num_actions * shape.size)
+        for inputs, outputs in itertools.pairwise(widths):
+            bound = inputs**-0.5
+            weight = rng.uniform(-bound, bound, (shape.groups, outputs, inputs))
+            bias = rng.uniform(-bound, bound, (shape.groups, 1, outputs))
+            self.weights.append(nn.Parameter(torch.from_numpy(weight)))
+            self.biases.append(nn.Parameter(torch.from_numpy(bias)))
+
+    def apply_stacked(self, parameters: Mapping[str, Tensor], states: Tensor) -> Tensor:
+        """(..., groups, out, in), (batch, state) -> (..., batch, A, D)."""
+        layers = len(self.weights)
+        activation = states
+        for layer in range(layers):
+            weight, bias = parameters[f"weights.{layer}"], parameters[f"biases.{layer}"]
+            activation = activation @ weight.mT + bias  # (..., groups, batch, out)
+            if layer < layers - 1:
+                activation = activation.relu()
+        values = activation.unflatten(-1, (self.shape.num_actions, self.shape.size))
+        return values.movedim(-4, -2).flatten(-2)
+
+    def forward(self, states: Tensor) -> Tensor:
+        return self.apply_stacked(dict(self.named_parameters()), states)
+
+
+def stacked_values(module: nn.Module, parameters: Mapping[str, Tensor], states: Tensor) -> Tensor:
+    """The values of K parameter sets of one module: (K, ...), (batch, state) -> (K, batch, A, D)."""
+    own = getattr(module, "apply_stacked", None)
+    if own is not None:
+        result: Tensor = own(parameters, states)
+        return result
+    return vmap(lambda one: functional_call(module, one, (states,)))(dict(parameters))

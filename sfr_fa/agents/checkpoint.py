@@ -1,0 +1,153 @@
+"""Saved agents: plain arrays and JSON in one file, checked before anything is taken from it.
+
+A file is an uncompressed `.npz` archive with
+
+    header     JSON: format, version, a description of the agent, and its state as a tree
+    array_0…   the tensors and arrays of the tree, which refers to them by number
+    checksum   SHA-256 over header and arrays
+
+There is no pickle in it, so reading a file never runs code. A file that is damaged, foreign, of another
+version or of an agent that was built otherwise is refused with a sentence, before the reader has changed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+import io
+import json
+import os
+import tempfile
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from sfr_theory.errors import InputError
+
+FORMAT, VERSION = "sfr-agent", 1
+
+Arrays = list[NDArray[Any]]
+
+
+def write_checkpoint(path: Path, description: Mapping[str, Any], state: Mapping[str, Any]) -> None:
+    """Write the file whole or not at all: to a temporary name first, then renamed."""
+    arrays: Arrays = []
+    content = {"format": FORMAT, "version": VERSION, "agent": description, "state": _pack(state, arrays)}
+    header = np.frombuffer(json.dumps(content).encode(), dtype=np.uint8)
+    entries = {f"array_{i}": array for i, array in enumerate(arrays)}
+    buffer = io.BytesIO()
+    np.savez(buffer, allow_pickle=False, header=header, checksum=_checksum(header, arrays), **entries)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(buffer.getvalue())
+            Path(temporary).replace(path)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror or error}") from None
+
+
+def read_checkpoint(path: Path, description: Mapping[str, Any]) -> dict[str, Any]:
+    """The state in a file, if it is whole and belongs to an agent of this description."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            entries = {name: file[name] for name in file.files}
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}") from None
+    except (ValueError, EOFError, zipfile.BadZipFile, KeyError, NotImplementedError):
+        raise InputError(f"{path} is not a saved agent, or it is damaged") from None
+    if not isinstance(entries, dict) or not {"header", "checksum"} <= set(entries):
+        raise InputError(f"{path} is not a saved agent")
+    arrays = [entries[f"array_{i}"] for i in range(len(entries) - 2) if f"array_{i}" in entries]
+    if not np.array_equal(_checksum(entries["header"], arrays), entries["checksum"]):
+        raise InputError(f"{path} is damaged: its checksum does not match")
+    content = json.loads(entries["header"].tobytes())
+    if content.get("format") != FORMAT:
+        raise InputError(f"{path} is not a saved agent")
+    if content["version"] != VERSION:
+        raise InputError(f"{path} has version {content['version']}; this program reads version {VERSION}")
+    saved = content["agent"]
+    for key, value in json.loads(json.dumps(description)).items():
+        if saved.get(key) != value:
+            raise InputError(
+                f"{path} was saved by another agent: its {key} is {saved.get(key)}, this one's is {value}"
+            )
+    state: dict[str, Any] = _unpack(content["state"], arrays)
+    return state
+
+
+def describe(part: Any) -> Any:
+    """What a part is made of, as JSON: two agents that learn alike are described alike.
+
+    Arrays are described by shape and digest, functions and classes by name, generators not at all.
+    """
+    if part is None or isinstance(part, (bool, int, float, str)):
+        return part
+    if isinstance(part, np.ndarray):
+        return {"shape": list(part.shape), "sha256": hashlib.sha256(part.tobytes()).hexdigest()}
+    if isinstance(part, tuple):
+        return [describe(entry) for entry in part]
+    if isinstance(part, functools.partial):
+        return {"function": describe(part.func), **{k: describe(v) for k, v in part.keywords.items()}}
+    if dataclasses.is_dataclass(part) and not isinstance(part, type):
+        fields = {
+            field.name: describe(getattr(part, field.name))
+            for field in dataclasses.fields(part)
+            if field.init and not isinstance(getattr(part, field.name), np.random.Generator)
+        }
+        return {"class": type(part).__qualname__, **fields}
+    if isinstance(part, torch.dtype):
+        return str(part)
+    return getattr(part, "__qualname__", type(part).__qualname__)
+
+
+def _checksum(header: NDArray[Any], arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    digest = hashlib.sha256(header.tobytes())
+    for array in arrays:
+        digest.update(f"{array.dtype.str}{array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return np.frombuffer(digest.digest(), dtype=np.uint8)
+
+
+def _pack(value: Any, arrays: Arrays) -> Any:
+    """A tree of JSON; tensors and arrays move to `arrays`, tuples and dictionaries are marked as such."""
+    if isinstance(value, torch.Tensor):
+        arrays.append(value.detach().numpy().copy())
+        return {"tensor": len(arrays) - 1}
+    if isinstance(value, np.ndarray):
+        arrays.append(value.copy())
+        return {"array": len(arrays) - 1}
+    if isinstance(value, Mapping):
+        return {"items": [[key, _pack(entry, arrays)] for key, entry in value.items()]}
+    if isinstance(value, tuple):
+        return {"tuple": [_pack(entry, arrays) for entry in value]}
+    if isinstance(value, list):
+        return [_pack(entry, arrays) for entry in value]
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    raise InputError(f"the agent's state holds {value!r}, which has no place in a file of arrays and JSON")
+
+
+def _unpack(value: Any, arrays: Arrays) -> Any:
+    if isinstance(value, list):
+        return [_unpack(entry, arrays) for entry in value]
+    if not isinstance(value, dict):
+        return value
+    ((kind, content),) = value.items()
+    if kind == "tensor":
+        return torch.from_numpy(arrays[content])
+    if kind == "array":
+        return arrays[content]
+    if kind == "tuple":
+        return tuple(_unpack(entry, arrays) for entry in content)
+    return {key: _unpack(entry, arrays) for key, entry in content}

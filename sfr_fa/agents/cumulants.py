@@ -1,0 +1,215 @@
+"""What an agent sums: the cumulant c_t in R^D.
+
+Every agent learns value(s, a) = E[ sum_t gamma^t c_t ] in R^D and reads Q(s, a) = v . value(s, a).
+
+    reward            c_t = r_t                                            D = 1      Q-learning
+    features          c_t = phi_t                                          D = n      SF: value = psi
+    indicator         c_t = (phi_t == phi_j)_j                             D = F      SFR: value = xi
+    one-step model    c_t = p~(. | s_t, a_t), learned first                D = F      MB SFR
+    tent code         c_t[k, j] = max(0, 1 - |x_j - phi_{t,k}| / Delta)    D = n U    CSFR
+
+The D entries come in `groups` blocks of `size`, one block for each feature dimension that is predicted
+apart; networks give each block a subnetwork. If no cumulant is ever negative, neither is its discounted
+sum, and `nonnegative` says so: agents then clip values at 0 when they read them, never in targets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from sfr_fa.arrays import FloatArray
+from sfr_fa.feature_spaces import BoxFeatures, DiscreteFeatures, FeatureSpace
+from sfr_theory.errors import InputError
+
+
+class Cumulant(Protocol):
+    """c_t of a step; `observe` may learn from the step before it answers."""
+
+    @property
+    def groups(self) -> int: ...
+
+    @property
+    def size(self) -> int: ...
+
+    @property
+    def nonnegative(self) -> bool: ...
+
+    def observe(self, state: Tensor, action: int, features: FloatArray, reward: float) -> FloatArray:
+        """c_t, shape (groups * size,)."""
+
+    def state_dict(self) -> Mapping[str, Any]:
+        """What has been learned, as tensors."""
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None: ...
+
+
+class _NothingLearned:
+    """A cumulant that is computed, not learned."""
+
+    def state_dict(self) -> Mapping[str, Any]:
+        return {}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """There is nothing to load."""
+
+
+@dataclass(frozen=True)
+class RewardCumulant(_NothingLearned):
+    """c_t = r_t: plain Q-learning."""
+
+    groups = 1
+    size = 1
+    nonnegative = False
+
+    def observe(self, state: Tensor, action: int, features: FloatArray, reward: float) -> FloatArray:
+        return np.array([reward])
+
+
+@dataclass(frozen=True)
+class FeatureCumulant(_NothingLearned):
+    """c_t = phi_t: successor features."""
+
+    space: FeatureSpace
+    size = 1
+    # Features may be non-negative, but the paper clips xi only, never psi.
+    nonnegative = False
+
+    @property
+    def groups(self) -> int:
+        return self.space.dimensions
+
+    def observe(self, state: Tensor, action: int, features: FloatArray, reward: float) -> FloatArray:
+        return features
+
+
+@dataclass(frozen=True)
+class Indicator(_NothingLearned):
+    """c_t = 1 at the observed feature, 0 elsewhere: model-free SFRQ-learning (algo:MFXI)."""
+
+    space: DiscreteFeatures
+    groups = 1
+    nonnegative = True
+
+    def __post_init__(self) -> None:
+        _need_discrete(self.space)
+
+    @property
+    def size(self) -> int:
+        return self.space.size
+
+    def observe(self, state: Tensor, action: int, features: FloatArray, reward: float) -> FloatArray:
+        indicator = np.zeros(self.space.size)
+        indicator[self.space.index_of(features)] = 1.0
+        return indicator
+
+
+@dataclass(frozen=True)
+class TentCode(_NothingLearned):
+    """c_t[k, j] = max(0, 1 - |x_{k,j} - phi_{t,k}| / Delta_k) at U bin centres x (algo:CMFXI).
+
+    The centres are x_{k,j} = low_k + j Delta_k for j = 0 ... U - 1, from one end of the range to the other.
+    At most two neighbours are active and a block sums to 1, so sum_j f(x_j) c[k, j] is the piecewise linear
+    interpolant of f at phi_k.
+    """
+
+    space: BoxFeatures
+    bins: int = 11
+    nonnegative = True
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.space, BoxFeatures):
+            raise InputError("the tent code discretises a box of features; a discrete set has its own (SFR)")
+        if not isinstance(self.bins, int) or self.bins < 2:
+            raise InputError(f"bins is {self.bins!r}; the tent code needs at least 2 bins for each dimension")
+
+    @property
+    def groups(self) -> int:
+        return self.space.dimensions
+
+    @property
+    def size(self) -> int:
+        return self.bins
+
+    @property
+    def centres(self) -> FloatArray:
+        """x_{k,j}, shape (n, U)."""
+        return np.linspace(self.space.low, self.space.high, self.bins, axis=1)
+
+    def encode(self, features: FloatArray) -> FloatArray:
+        """(..., n) -> (..., n, U)."""
+        width = (self.space.high - self.space.low) / (self.bins - 1)
+        distance = np.abs(self.centres - features[..., None]) / width[:, None]
+        return np.maximum(0.0, 1.0 - distance)
+
+    def observe(self, state: Tensor, action: int, features: FloatArray, reward: float) -> FloatArray:
+        return self.encode(features).ravel()
+
+
+class SoftmaxLinear(nn.Module):
+    """p~(. | s, a) = softmax over j of s . theta_{a,j}; (batch, state) -> (batch, A, F)."""
+
+    def __init__(self, state_dim: int, num_actions: int, size: int, rng: np.random.Generator) -> None:
+        super().__init__()
+        initial = rng.normal(0.0, 0.01, (num_actions, size, state_dim))
+        self.weight = nn.Parameter(torch.from_numpy(initial))
+
+    def forward(self, states: Tensor) -> Tensor:
+        return torch.einsum("bs,ajs->baj", states, self.weight).softmax(dim=-1)
+
+
+@dataclass(eq=False)
+class OneStepModel:
+    """c_t = p~(. | s_t, a_t), a model of the next feature that is kept over all tasks (algo:MBXI).
+
+    Each step first moves p~ by SGD with rate beta on sum_j (1[phi_t = phi_j] - p~(phi_j | s_t, a_t))^2.
+    """
+
+    space: DiscreteFeatures
+    state_dim: int
+    num_actions: int
+    learning_rate: float
+    rng: np.random.Generator = field(repr=False)
+    dtype: torch.dtype
+    groups = 1
+    nonnegative = True
+
+    def __post_init__(self) -> None:
+        _need_discrete(self.space)
+        if not self.learning_rate > 0:
+            raise InputError(f"model_learning_rate is {self.learning_rate}; at 0 the model would never learn")
+        model = SoftmaxLinear(self.state_dim, self.num_actions, self.space.size, self.rng)
+        self.model = model.to(self.dtype)
+        self.optimiser = torch.optim.SGD(self.model.parameters(), lr=self.learning_rate)
+
+    @property
+    def size(self) -> int:
+        return self.space.size
+
+    def observe(self, state: Tensor, action: int, features: FloatArray, reward: float) -> FloatArray:
+        observed = torch.zeros(self.size, dtype=self.dtype)
+        observed[self.space.index_of(features)] = 1.0
+        loss = (observed - self.model(state[None])[0, action]).square().sum()
+        self.optimiser.zero_grad()
+        loss.backward()
+        self.optimiser.step()
+        with torch.no_grad():
+            estimate: FloatArray = self.model(state[None])[0, action].numpy().astype(np.float64)
+        return estimate
+
+    def state_dict(self) -> Mapping[str, Any]:
+        return {"model": self.model.state_dict(), "optimiser": self.optimiser.state_dict()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self.model.load_state_dict(state["model"])
+        self.optimiser.load_state_dict(state["optimiser"])
+
+
+def _need_discrete(space: FeatureSpace) -> None:
+    if not isinstance(space, DiscreteFeatures):
+        raise InputError("SFR counts a discrete set of features; features in a box need a tent code (CSFR)")

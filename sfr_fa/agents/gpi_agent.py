@@ -1,0 +1,334 @@
+"""The one agent body behind all agents of the paper (algo:QL, algo:sfql, algo:MFXI, algo:MBXI, algo:CMFXI).
+
+Task i is learned with stored policies k = 1 ... i. Each has value_k(s, a) in R^D and the readout v_k of its
+own task; Q_k(s, a) = v_i . value_k(s, a) is its value under the current task. A step:
+
+    c   = argmax over k of max over a of Q_k(s_t, a)                          the source policy
+    a_t = argmax over a of Q_c(s_t, a), or at random with probability epsilon
+    observe r_t, phi_t, s_{t+1};  gamma_t = 0 where s_{t+1} is terminal, else gamma
+    the reward model of v_i learns, then the cumulant's model; c_t is the cumulant
+    abar = argmax over a of max over k of Q_k(s_{t+1}, a)
+    SGD on  | c_t + gamma_t value_i(s_{t+1}, abar) - value_i(s_t, a_t) |^2     summed over the D entries
+    if c != i:  abar = argmax over a of v_c . value_c(s_{t+1}, a)
+                SGD on | c_t + gamma_t value_c(s_{t+1}, abar) - value_c(s_t, a_t) |^2
+
+Targets are constants for the gradient, and the 2 of the square belongs to it: with one-hot states a rate
+alpha here is a tabular step size of 2 alpha. Values of non-negative cumulants are clipped at 0 where Q is
+computed, not in targets. Ties go to the first policy, then to its first action.
+
+**Randomness** enters by two streams. `weights` draws the one-step model when the agent is built; when a task
+starts, first what its readout needs, then a fresh network if there is one to start. `exploration` draws two
+uniform numbers at every `act`, whether they are used or not: u_1 < epsilon explores, and then the action is
+floor(u_2 A). So `rng.random((T, 2))` drawn ahead replays T steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from sfr_fa.agents.approximators import Approximator, ValueShape
+from sfr_fa.agents.checkpoint import describe, read_checkpoint, write_checkpoint
+from sfr_fa.agents.cumulants import Cumulant
+from sfr_fa.agents.errors import DivergedError
+from sfr_fa.agents.features import FeatureMap
+from sfr_fa.agents.policies import NewTask, OptimiserFactory, PolicyLibrary
+from sfr_fa.agents.readouts import Readout, ReadoutRule
+from sfr_fa.agents.transition import Transition, check_state, check_transition
+from sfr_fa.arrays import FloatArray
+from sfr_fa.tasks import FunctionTask, Task
+from sfr_theory.errors import InputError
+from sfr_theory.gpi import gpi_choice
+
+# --- Parts: how values are clipped, how errors are summed -----------------------------------------
+
+Clip = Callable[[Tensor], Tensor]
+Loss = Callable[[Tensor], Tensor]
+
+
+def clip_at_zero(values: Tensor) -> Tensor:
+    """max(0, values): for discounted sums of what is never negative."""
+    return values.clamp(min=0)
+
+
+def no_clip(values: Tensor) -> Tensor:
+    """The values as they are."""
+    return values
+
+
+def summed_squares(error: Tensor) -> Tensor:
+    """sum_{k,x} error_{k,x}^2, as the listings print it; `error` has shape (groups, size)."""
+    return error.square().sum()
+
+
+def squares_averaged_over_dimensions(error: Tensor) -> Tensor:
+    """1/n sum_k sum_x error_{k,x}^2 over the n feature dimensions, as eq:loss_cxi prints it."""
+    return error.square().sum() / error.shape[0]
+
+
+@dataclass(frozen=True)
+class AgentStreams:
+    """The generators that an agent draws from; see the module's text for what and when."""
+
+    weights: np.random.Generator
+    exploration: np.random.Generator
+
+    @staticmethod
+    def spawn(rng: np.random.Generator) -> AgentStreams:
+        weights, exploration = rng.spawn(2)
+        return AgentStreams(weights, exploration)
+
+
+class _Choice(NamedTuple):
+    """What GPI chose at a state."""
+
+    state: FloatArray
+    source_policy: int
+
+
+class GpiAgent:
+    """Learns a sequence of tasks and transfers between them by generalised policy improvement.
+
+        agent.start_task(task)
+        action = agent.act(state)
+        agent.learn(Transition(state, action, reward, features, next_state, terminal))
+        agent.values(state, reward)      every stored policy under any reward function
+
+    `sfr_fa.agents.make_agent` builds the agents of the paper; the parts are free to be combined otherwise.
+    """
+
+    def __init__(
+        self,
+        *,
+        state_dim: int,
+        num_actions: int,
+        feature_map: FeatureMap,
+        cumulant: Cumulant,
+        readout: ReadoutRule,
+        new_task: NewTask,
+        approximator: Approximator,
+        optimiser: OptimiserFactory,
+        gamma: float,
+        epsilon: float,
+        streams: AgentStreams,
+        clip: Clip | None = None,
+        loss: Loss = summed_squares,
+        dtype: torch.dtype = torch.float32,
+    ) -> None:
+        if not 0 <= gamma < 1:
+            raise InputError(f"gamma is {gamma}; it must be at least 0 and below 1")
+        if not 0 <= epsilon <= 1:
+            raise InputError(f"epsilon is {epsilon}; it must be a probability")
+        if dtype not in (torch.float32, torch.float64):
+            raise InputError(f"dtype is {dtype}; it must be torch.float32 or torch.float64")
+        self.state_dim, self.num_actions = state_dim, num_actions
+        self.gamma, self.epsilon, self.dtype = gamma, epsilon, dtype
+        self.feature_map, self.cumulant, self.readout_rule = feature_map, cumulant, readout
+        self.new_task, self.loss, self.streams = new_task, loss, streams
+        self.clip: Clip = clip or (clip_at_zero if cumulant.nonnegative else no_clip)
+        self.shape = ValueShape(state_dim, num_actions, cumulant.groups, cumulant.size)
+        self.library = PolicyLibrary(approximator, self.shape, optimiser, dtype)
+        self.readouts: list[Readout] = []
+        self.gpi_counts_by_task: list[NDArray[np.int64]] = []
+        self.steps_learned = 0
+        self._choice: _Choice | None = None
+        self._failure: str | None = None
+        parts = {
+            "feature_map": feature_map, "cumulant": cumulant, "readout": readout, "new_task": new_task,
+            "clip": self.clip, "loss": loss, "approximator": approximator, "optimiser": optimiser,
+            "state_dim": state_dim, "num_actions": num_actions, "gamma": gamma, "epsilon": epsilon,
+            "dtype": dtype,
+            "generators": (streams.weights.bit_generator, streams.exploration.bit_generator),
+        }  # fmt: skip
+        self._description = {name: describe(part) for name, part in parts.items()}
+
+    # --- The three verbs --------------------------------------------------------------------------
+
+    def start_task(self, task: Task | None = None) -> None:
+        """Begin the next task. Agents that learn the reward function online need not be told the task."""
+        self._refuse_if_diverged()
+        readout = self.readout_rule.start(task, self.streams.weights, self.dtype)
+        self.new_task(self.library, self.streams.weights)
+        # Policies that were forgotten take their readouts with them.
+        self.readouts = [*self.readouts[: len(self.library) - 1], readout]
+        self.gpi_counts_by_task.append(np.zeros(len(self.library), dtype=np.int64))
+        self._choice = None
+
+    def act(self, state: Any) -> int:
+        """The epsilon-greedy GPI action at a state."""
+        self._refuse_if_not_ready()
+        state = check_state(state, self.state_dim)
+        source_policy, greedy_action = self._gpi(self._all_values(state))
+        self._choice = _Choice(state.copy(), source_policy)
+        self.gpi_counts[source_policy] += 1
+        explore, which = self.streams.exploration.random(2)
+        return int(which * self.num_actions) if explore < self.epsilon else greedy_action
+
+    def learn(self, transition: Transition) -> float:
+        """One step of the listing; returns the loss of the current policy before its update."""
+        self._refuse_if_not_ready()
+        step = check_transition(transition, self.state_dim, self.num_actions)
+        phi_t = self.feature_map(step)
+        current = len(self.library) - 1
+        source_policy = self._source_policy(step.state)
+        self._choice = None
+        try:
+            return self._learn(step, phi_t, current, source_policy)
+        except DivergedError as error:
+            self._failure = str(error)
+            raise
+
+    def _learn(self, step: Transition, phi_t: FloatArray, current: int, source_policy: int) -> float:
+        state = self._tensor(step.state)
+        self.readouts[current].learn(phi_t, step.reward)
+        cumulant_t = self._tensor(self.cumulant.observe(state, step.action, phi_t, step.reward))
+        discount_t = self._discount(step)
+        next_values = self._all_values(step.next_state)  # (K, A, D)
+
+        _, greedy_next_action = self._gpi(next_values)
+        target = cumulant_t + discount_t * next_values[current, greedy_next_action]
+        loss = self._descend(current, state, step.action, target)
+
+        if source_policy != current:
+            greedy_next_action = self._own_greedy_action(source_policy, next_values[source_policy])
+            target = cumulant_t + discount_t * next_values[source_policy, greedy_next_action]
+            self._descend(source_policy, state, step.action, target)
+        self.steps_learned += 1
+        return loss
+
+    # --- What can be asked ------------------------------------------------------------------------
+
+    def values(self, state: Any, reward: Task | Callable[[FloatArray], Any] | None = None) -> FloatArray:
+        """Q_k(s, a) of all stored policies under a reward function of the agent's features: (K, A).
+
+        `reward` is a task or a vectorised function of features; without it, the current task counts.
+        """
+        self._refuse_if_not_ready()
+        values = self._all_values(check_state(state, self.state_dim))
+        if reward is None:
+            return self._q(values, self.readouts[-1].vector).astype(np.float64)
+        task = reward if isinstance(reward, Task) else FunctionTask(reward)
+        # A fit that starts at random must not disturb the agent's own stream.
+        vector = self.readout_rule.known.read(task, np.random.default_rng(0))
+        return self._q(values, self._tensor(vector)).astype(np.float64)
+
+    @property
+    def num_policies(self) -> int:
+        """K, how many policies are stored."""
+        return len(self.library)
+
+    @property
+    def gpi_counts(self) -> NDArray[np.int64]:
+        """How often `act` found each policy best during the current task, shape (K,)."""
+        if not self.gpi_counts_by_task:
+            raise InputError("no task has started; call start_task first")
+        return self.gpi_counts_by_task[-1]
+
+    # --- Files ------------------------------------------------------------------------------------
+
+    def save(self, path: str | Path) -> None:
+        """Everything that the next steps depend on, in one file; `load` continues bit for bit."""
+        state = {
+            "library": self.library.state_dict(),
+            "readouts": [readout.state_dict() for readout in self.readouts],
+            "cumulant": self.cumulant.state_dict(),
+            "gpi_counts": [counts.tolist() for counts in self.gpi_counts_by_task],
+            "steps_learned": self.steps_learned,
+            "failure": self._failure,
+            "streams": {
+                "weights": self.streams.weights.bit_generator.state,
+                "exploration": self.streams.exploration.bit_generator.state,
+            },
+        }
+        write_checkpoint(Path(path), self._description, state)
+
+    def load(self, path: str | Path) -> None:
+        """Take over the state that an agent built alike has saved; a file that does not fit is refused."""
+        state = read_checkpoint(Path(path), self._description)
+        self.library.load_state_dict(state["library"])
+        self.readouts = [self.readout_rule.restore(saved, self.dtype) for saved in state["readouts"]]
+        self.cumulant.load_state_dict(state["cumulant"])
+        self.gpi_counts_by_task = [np.array(counts, dtype=np.int64) for counts in state["gpi_counts"]]
+        self.steps_learned = state["steps_learned"]
+        self._failure = state["failure"]
+        self._choice = None
+        self.streams.weights.bit_generator.state = state["streams"]["weights"]
+        self.streams.exploration.bit_generator.state = state["streams"]["exploration"]
+
+    # --- The equations ----------------------------------------------------------------------------
+
+    def _tensor(self, array: FloatArray) -> Tensor:
+        return torch.as_tensor(array, dtype=self.dtype)
+
+    def _all_values(self, state: FloatArray) -> Tensor:
+        """value_k(s, a): (K, A, D)."""
+        values = self.library.values(self._tensor(state))
+        if not _finite(values):
+            self._failure = f"the values have diverged after {self.steps_learned} steps; {_ADVICE}"
+            raise DivergedError(self._failure)
+        return values
+
+    def _q(self, values: Tensor, readout: Tensor) -> FloatArray:
+        """Q = v . value, clipped where the cumulant allows: (..., D) -> (...)."""
+        # A product and a sum round alike for every policy, which ties between copies need; `@` may not.
+        q: FloatArray = (self.clip(values) * readout).sum(-1).numpy()
+        return q
+
+    def _gpi(self, values: Tensor) -> tuple[int, int]:
+        """The best policy and its best action under the current task."""
+        source_policy, action = gpi_choice(self._q(values, self.readouts[-1].vector))
+        return int(source_policy), int(action)
+
+    def _own_greedy_action(self, policy: int, values: Tensor) -> int:
+        """argmax over a of v_c . value_c(s, a): policy c under the reward of its own task; (A, D) -> a."""
+        return int(self._q(values, self.readouts[policy].vector).argmax())
+
+    def _source_policy(self, state: FloatArray) -> int:
+        """c of the state: remembered from `act`, or computed for a step that someone else chose."""
+        if self._choice is not None and np.array_equal(self._choice.state, state):
+            return self._choice.source_policy
+        return self._gpi(self._all_values(state))[0]
+
+    def _discount(self, step: Transition) -> float:
+        """gamma_t: nothing follows a terminal state."""
+        return 0.0 if step.terminal else self.gamma
+
+    def _descend(self, policy: int, state: Tensor, action: int, target: Tensor) -> float:
+        """One optimiser step of a policy on the loss of target - value(s, a)."""
+        module, optimiser = self.library.modules[policy], self.library.optimisers[policy]
+        error = target - module(state[None])[0, action]
+        loss = self.loss(error.reshape(self.shape.groups, self.shape.size))
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        if not all(_finite(parameter) for parameter in module.parameters()):
+            raise DivergedError(
+                f"the weights of policy {policy} have diverged after {self.steps_learned} steps; {_ADVICE}"
+            )
+        return float(loss.detach())
+
+    # --- Manners ----------------------------------------------------------------------------------
+
+    def _refuse_if_diverged(self) -> None:
+        if self._failure is not None:
+            raise DivergedError(self._failure)
+
+    def _refuse_if_not_ready(self) -> None:
+        self._refuse_if_diverged()
+        if not self.readouts:
+            raise InputError("no task has started; call start_task first")
+
+
+_ADVICE = "a smaller learning_rate may help"
+
+
+def _finite(tensor: Tensor) -> bool:
+    """Whether all entries are finite; NumPy asks several times faster than torch."""
+    return bool(np.isfinite(tensor.detach().numpy()).all())

@@ -1,0 +1,327 @@
+"""How an agent values its cumulants: the readout v in R^D with Q(s, a) = v . value(s, a).
+
+A *known* reward function R is read where the cumulant needs it:
+
+    constant       v = 1                     the cumulant is the reward itself (Q)
+    weights        v = w, R(phi) = phi . w   for c_t = phi; fitted first where R is not linear
+    at features    v_j = R(phi_j)            for indicators and the one-step model
+    at bins        v_{k,j} = r_k(x_j)        for the tent code, R(phi) = sum_k r_k(phi_k)
+
+An *unknown* one is learned online, R~ by SGD on (r_t - R~(phi_t))^2, and read at the same places. These are
+vectors p_1 ... p_D in R^n with v_d = R~(p_d): the unit vectors, the features, or the bin centres x_j e_k. In
+the first and the last case R~ must be linear, since only then do its values at single coordinates tell all.
+
+A rule (one for an agent) starts a readout (one for a task).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from sfr_fa.agents.cumulants import TentCode
+from sfr_fa.agents.errors import DivergedError
+from sfr_fa.arrays import FloatArray, finite_array
+from sfr_fa.feature_spaces import DiscreteFeatures, FeatureSpace
+from sfr_fa.reward_fitting import WeightFit, l1_weights
+from sfr_fa.tasks import AdditiveReward, LinearTask, Task, check_task
+from sfr_theory.errors import InputError
+
+INITIAL_DEVIATION = 0.01
+
+
+# --- The readout of one task --------------------------------------------------------------------
+
+
+class Readout(Protocol):
+    """v of one task."""
+
+    @property
+    def vector(self) -> Tensor:
+        """v, shape (D,)."""
+
+    def learn(self, features: FloatArray, reward: float) -> None:
+        """Take in what a step showed of the reward function."""
+
+    def state_dict(self) -> Mapping[str, Any]: ...
+
+
+@dataclass(frozen=True, eq=False)
+class FixedReadout:
+    """v is known when the task starts."""
+
+    vector: Tensor
+
+    def learn(self, features: FloatArray, reward: float) -> None:
+        """The reward function is known."""
+
+    def state_dict(self) -> Mapping[str, Any]:
+        return {"vector": self.vector}
+
+
+@dataclass(eq=False)
+class LearnedReadout:
+    """v_d = R~(p_d) for a model R~ that learns online; points (D, n)."""
+
+    model: nn.Module
+    points: Tensor
+    learning_rate: float
+    vector: Tensor = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.optimiser = torch.optim.SGD(self.model.parameters(), lr=self.learning_rate)
+        self._read()
+
+    def _read(self) -> None:
+        with torch.no_grad():
+            self.vector = self.model(self.points)
+
+    def learn(self, features: FloatArray, reward: float) -> None:
+        """One step of SGD on (r_t - R~(phi_t))^2."""
+        phi = torch.as_tensor(features, dtype=self.points.dtype)
+        loss = (reward - self.model(phi[None])[0]).square()
+        self.optimiser.zero_grad()
+        loss.backward()
+        self.optimiser.step()
+        self._read()
+        if not torch.isfinite(self.vector).all():
+            raise DivergedError(
+                f"the reward model has diverged; reward_learning_rate {self.learning_rate} is too large"
+            )
+
+    def state_dict(self) -> Mapping[str, Any]:
+        return {"model": self.model.state_dict(), "optimiser": self.optimiser.state_dict()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self.model.load_state_dict(state["model"])
+        self.optimiser.load_state_dict(state["optimiser"])
+        self._read()
+
+
+# --- Reading known rewards ----------------------------------------------------------------------
+
+
+class KnownReward(Protocol):
+    """Where a cumulant needs the rewards, and how to read a known reward function there."""
+
+    @property
+    def points(self) -> FloatArray:
+        """p_1 ... p_D, shape (D, n)."""
+
+    @property
+    def linear_only(self) -> bool:
+        """Whether rewards at the points determine Q only for linear models."""
+
+    def read(self, task: Task, rng: np.random.Generator) -> FloatArray:
+        """v, shape (D,); `rng` is for fits that start at random."""
+
+
+@dataclass(frozen=True)
+class Constant:
+    """v = 1: the cumulant is the reward, and no other reward function can be read from it."""
+
+    linear_only = True
+
+    @property
+    def points(self) -> FloatArray:
+        raise InputError("an agent that sums rewards (Q) has no use for a reward model")
+
+    def read(self, task: Task, rng: np.random.Generator) -> FloatArray:
+        raise InputError("an agent that sums rewards (Q) cannot value its policies under another task")
+
+
+@dataclass(frozen=True)
+class Weights:
+    """v = w for a linear task; for any other the weights that `fit` gives on the fit points.
+
+    fit_points (m, n): a discrete feature set is its own default; in a box they must be given, since the
+    features that occur in an environment rarely fill it.
+    """
+
+    space: FeatureSpace
+    fit: WeightFit = l1_weights
+    fit_points: FloatArray | None = None
+    linear_only = True
+
+    def __post_init__(self) -> None:
+        if self.fit_points is not None:
+            finite_array(self.fit_points, "fit_points", ("points", "dimensions"))
+            object.__setattr__(self, "fit_points", self.space.check(self.fit_points))
+
+    @property
+    def points(self) -> FloatArray:
+        return np.eye(self.space.dimensions)
+
+    def read(self, task: Task, rng: np.random.Generator) -> FloatArray:
+        if isinstance(task, LinearTask):
+            return _of_dimensions(task, self.space).weights
+        points = self.fit_points
+        if points is None:
+            if not isinstance(self.space, DiscreteFeatures):
+                raise InputError(
+                    "this task is not linear and its features fill a box; pass fit_points, a sample of "
+                    "features that occur, on which SF fits its weights"
+                )
+            points = self.space.vectors
+        return finite_array(self.fit(points, task.reward(points), rng), "fitted weights", ("dimensions",))
+
+
+@dataclass(frozen=True)
+class AtFeatures:
+    """v_j = R(phi_j)."""
+
+    space: DiscreteFeatures
+    linear_only = False
+
+    @property
+    def points(self) -> FloatArray:
+        return self.space.vectors
+
+    def read(self, task: Task, rng: np.random.Generator) -> FloatArray:
+        return check_task(task, self.space).reward(self.space.vectors)
+
+
+@dataclass(frozen=True)
+class AtBins:
+    """v_{k,j} = r_k(x_{k,j}) for rewards R(phi) = sum_k r_k(phi_k)."""
+
+    code: TentCode
+    linear_only = True
+
+    @property
+    def points(self) -> FloatArray:
+        """x_{k,j} e_k."""
+        n = self.code.groups
+        return (self.code.centres[:, :, None] * np.eye(n)[:, None, :]).reshape(-1, n)
+
+    def read(self, task: Task, rng: np.random.Generator) -> FloatArray:
+        if not isinstance(task, AdditiveReward):
+            raise InputError(
+                "CSFR reads a reward function by its parts, R(phi) = sum_k r_k(phi_k); this task has no "
+                "component(k, x). AdditiveTask makes one from functions r_k"
+            )
+        _of_dimensions(task, self.code.space)
+        parts = [task.component(k, centres) for k, centres in enumerate(self.code.centres)]
+        return finite_array(np.concatenate(parts), "the task's rewards at the bins", ("bins",))
+
+
+def _of_dimensions(task: Any, space: FeatureSpace) -> Any:
+    if task.dimensions != space.dimensions:
+        raise InputError(
+            f"the task rewards {task.dimensions} feature dimensions; this agent's features have "
+            f"{space.dimensions}"
+        )
+    return task
+
+
+# --- Reward models ------------------------------------------------------------------------------
+
+
+class LinearRewardModel(nn.Module):
+    """R~(phi) = phi . w, w ~ N(0, 0.01^2): (batch, n) -> (batch,)."""
+
+    def __init__(self, dimensions: int, rng: np.random.Generator) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.from_numpy(rng.normal(0.0, INITIAL_DEVIATION, dimensions)))
+
+    def forward(self, features: Tensor) -> Tensor:
+        return features @ self.weight
+
+
+class MlpRewardModel(nn.Module):
+    """R~(phi) with one hidden layer of 10 ReLU units and a linear output: (batch, n) -> (batch,).
+
+    Weights and biases ~ U(-1/sqrt(in), 1/sqrt(in)), PyTorch's default, drawn layer by layer, weights first.
+    docs/decisions.md says why not N(0, 0.01^2).
+    """
+
+    def __init__(self, dimensions: int, rng: np.random.Generator, hidden: int = 10) -> None:
+        super().__init__()
+        self.hidden = nn.utils.skip_init(nn.Linear, dimensions, hidden)
+        self.output = nn.utils.skip_init(nn.Linear, hidden, 1)
+        for layer in (self.hidden, self.output):
+            bound = layer.in_features**-0.5
+            for name, parameter in list(layer.named_parameters()):
+                initial = torch.from_numpy(rng.uniform(-bound, bound, parameter.shape))
+                setattr(layer, name, nn.Parameter(initial))
+
+    def forward(self, features: Tensor) -> Tensor:
+        return self.output(self.hidden(features).relu())[..., 0]
+
+
+RewardModel = Callable[[int, np.random.Generator], nn.Module]
+
+
+# --- Rules: from a task to its readout ----------------------------------------------------------
+
+
+class ReadoutRule(Protocol):
+    """Starts the readout of a task, and reads any other known reward function."""
+
+    @property
+    def known(self) -> KnownReward: ...
+
+    def start(self, task: Task | None, rng: np.random.Generator, dtype: torch.dtype) -> Readout: ...
+
+    def restore(self, state: Mapping[str, Any], dtype: torch.dtype) -> Readout:
+        """The readout whose `state_dict` was saved."""
+
+
+class _StartsFixed:
+    def restore(self, state: Mapping[str, Any], dtype: torch.dtype) -> Readout:
+        return FixedReadout(state["vector"].to(dtype))
+
+
+@dataclass(frozen=True)
+class OneForReward(_StartsFixed):
+    """v = 1 whatever the task."""
+
+    known: KnownReward = Constant()
+
+    def start(self, task: Task | None, rng: np.random.Generator, dtype: torch.dtype) -> Readout:
+        return FixedReadout(torch.ones(1, dtype=dtype))
+
+
+@dataclass(frozen=True)
+class Given(_StartsFixed):
+    """The task's reward function is told to the agent."""
+
+    known: KnownReward
+
+    def start(self, task: Task | None, rng: np.random.Generator, dtype: torch.dtype) -> Readout:
+        if task is None:
+            raise InputError("this agent is given the reward function: start_task needs the task")
+        return FixedReadout(torch.tensor(self.known.read(task, rng), dtype=dtype))
+
+
+@dataclass(frozen=True)
+class LearnedOnline:
+    """The reward function is learned while the task runs; the task itself is not looked at."""
+
+    known: KnownReward
+    model: RewardModel
+    learning_rate: float
+
+    def __post_init__(self) -> None:
+        if not self.learning_rate > 0:
+            raise InputError(f"reward_learning_rate is {self.learning_rate}; it must be positive")
+        if self.known.linear_only and self.model is not LinearRewardModel:
+            raise InputError(
+                "successor features and tent codes value linear reward models only; an MLP reward model "
+                "needs values for whole features (SFR-R)"
+            )
+
+    def start(self, task: Task | None, rng: np.random.Generator, dtype: torch.dtype) -> LearnedReadout:
+        points = self.known.points
+        model = self.model(points.shape[1], rng).to(dtype)
+        return LearnedReadout(model, torch.tensor(points, dtype=dtype), self.learning_rate)
+
+    def restore(self, state: Mapping[str, Any], dtype: torch.dtype) -> LearnedReadout:
+        readout = self.start(None, np.random.default_rng(0), dtype)
+        readout.load_state_dict(state)
+        return readout
