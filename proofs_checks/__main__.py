@@ -1,0 +1,75 @@
+"""A verdict on every claim of the paper, with its evidence, computed in this run.
+
+Each claim of the catalogue is proved (symbolically, exactly or by SMT), supported on instances, refuted by a
+counterexample that is recomputed, found to need an assumption, or not checked, with the reason. Beside each
+proof stands a broken variant that must be rejected. The whole takes a minute or two, --fast some seconds.
+
+Exit code 0: every verdict is the one that the catalogue expects. 1: one differs. 2: bad input.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from proofs_checks import ledger, smt
+from sfr_theory import cli
+from sfr_theory.errors import InputError
+
+
+@dataclass(frozen=True)
+class Options:
+    """Which claims, and where the ledger goes."""
+
+    only: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
+    """Only this claim, such as thm2/printed, or all whose ids begin so, such as thm2/ (repeatable)."""
+    fast: tyro.conf.FlagCreatePairsOff[bool] = False
+    """Leave out the slow proofs; their claims say NOT CHECKED."""
+    json: str | None = None
+    """Write the ledger as JSON to this file; - is standard output."""
+    markdown: str | None = None
+    """Write the ledger as a Markdown page to this file."""
+    html: str | None = None
+    """Write the ledger as an HTML page to this file."""
+    workers: Annotated[int, tyro.conf.arg(help_behavior_hint="(default: one for each core)")] = field(
+        default_factory=lambda: os.cpu_count() or 1
+    )
+    """How many processes run proofs."""
+
+
+def main(options: Options) -> int:
+    """Run the proofs, print the ledger, write the files."""
+    if options.workers < 1:
+        raise InputError(f"workers is {options.workers}; it must be at least 1")
+    claims = ledger.select(options.only)
+    console = cli.output_console(options.json)
+    with cli.progress(len(claims), "proving") as advance:
+        entries = ledger.run(claims, options.fast, options.workers, advance)
+    console.print(ledger.table(entries))
+    console.print(ledger.summary(entries) + ".")
+    if not smt.is_available():
+        count = sum(entry.result.evidence == ledger.Z3_MISSING for entry in entries)
+        console.print(f"z3 is missing, so {count} claims are NOT CHECKED: {ledger.Z3_INSTALL}", markup=False)
+    if left_out := sum(entry.result.evidence == ledger.LEFT_OUT for entry in entries):
+        console.print(f"--fast left out {left_out} slow proofs; their claims are NOT CHECKED.")
+    unexpected = [entry for entry in entries if not entry.as_expected]
+    for entry in unexpected:
+        console.print(
+            f"UNEXPECTED {entry.claim.id}: {entry.result.verdict.value}, expected {entry.claim.expected.value}. "
+            f"{entry.result.evidence}",
+            markup=False,
+        )
+    if options.json:
+        cli.write_json(ledger.to_json(entries), options.json)
+    for path, text in ((options.markdown, ledger.to_markdown), (options.html, ledger.to_html_page)):
+        if path:
+            cli.write_atomic(Path(path), text(entries).encode())
+    return cli.EXIT_UNEXPECTED if unexpected else 0
+
+
+if __name__ == "__main__":
+    cli.run(main, Options, "proofs_checks", __doc__ or "")
