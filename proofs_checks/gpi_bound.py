@@ -35,13 +35,14 @@ import numpy as np
 from proofs_checks.argument import Step, broken, every, proves
 from proofs_checks.proof import Broken, Proof
 from proofs_checks.smt import (
-    Formula,
     absolute,
     at_most,
     discount,
     distribution,
+    distributions,
     entails,
     equal,
+    max_over_last_axis,
     maximum,
     number,
     reals,
@@ -54,19 +55,9 @@ LOWERED = Fraction(999, 1000)
 FULL = Fraction(1)
 
 
-def _distributions(rows: Array) -> list[Formula]:
-    """Every row of the last axis is a distribution."""
-    return [fact for row in rows.reshape(-1, rows.shape[-1]) for fact in distribution(row)]
-
-
-def _max_over_actions(q: Array) -> Array:
-    """max over a of q(s, a): (S, A) -> (S,)."""
-    return np.array([maximum(row) for row in q], dtype=object)
-
-
-def _max_over_sources(q: Array) -> Array:
-    """max over i of q_i(s, a): (I, S, A) -> (S, A)."""
-    return np.array([[maximum(entry) for entry in row] for row in np.moveaxis(q, 0, -1)], dtype=object)
+def _upper_envelope(q: Array) -> Array:
+    """max over i of q_i: (I, ...) -> (...)."""
+    return max_over_last_axis(np.moveaxis(q, 0, -1))
 
 
 # --- sup |r - r_i| <= ||R - R_i||_p ---------------------------------------------------------------
@@ -95,7 +86,7 @@ def greedy_steps(factor: Fraction = FULL) -> Iterator[Step]:
     import z3
 
     true, approximate, eps = reals("Q", 2, 3), reals("Q~", 2, 3), z3.Real("eps")
-    upper, read = (_max_over_sources(q[:, None, :])[0] for q in (true, approximate))
+    upper, read = (_upper_envelope(q) for q in (true, approximate))
     yield entails(
         "U(s, pi(s)) >= max_a U(s, a) - 2 eps",
         [*within(true - approximate, eps), *at_most(read, read[0])],
@@ -126,7 +117,7 @@ def monotone_steps(forget_reward: bool = False) -> Iterator[Step]:
     p, q, gamma = reals("p", 2), reals("Q", 2, 2, 2), z3.Real("gamma")
     shared = z3.Real("r")
     rewards = reals("r", 2) if forget_reward else [shared, shared]
-    value = _max_over_actions(_max_over_sources(q))
+    value = max_over_last_axis(_upper_envelope(q))
     policies = itertools.product(range(2), repeat=2)
     yield every(
         "T U >= U",
@@ -157,7 +148,7 @@ def telescoping_steps(factor: Fraction = FULL) -> Iterator[Step]:
     upper, improved, q = reals("U", states), reals("TU", states), reals("Q", states)
     gamma, loss = z3.Real("gamma"), z3.Real("c")
     assumptions = [
-        *_distributions(P),
+        *distributions(P),
         *discount(gamma),
         loss >= 0,
         *at_most(upper, improved),
@@ -195,7 +186,7 @@ def contraction_steps(factor: Fraction = FULL) -> Iterator[Step]:
         "Q* - T U = T Q* - T U <= g ||Q* - U||",
         [*distribution(p), *discount(gamma), *within(optimal - upper, distance)],
         within(
-            gamma * (p @ (_max_over_actions(optimal) - _max_over_actions(upper))),
+            gamma * (p @ (max_over_last_axis(optimal) - max_over_last_axis(upper))),
             number(factor) * gamma * distance,
         ),
     )
@@ -208,13 +199,13 @@ def transfer_steps(factor: Fraction = FULL) -> Iterator[Step]:
     P, r, r_i = reals("P", 2, 2, 2), reals("r", 2, 2), reals("r_i", 2, 2)
     optimal, source, value = reals("V*", 2), reals("V_i", 2), reals("V", 2)
     gamma, d = z3.Real("gamma"), z3.Real("d")
-    near = [*_distributions(P), *discount(gamma), *within(r - r_i, d)]
+    near = [*distributions(P), *discount(gamma), *within(r - r_i, d)]
     yield entails(
         "||V* - V_i*|| <= d_i/(1-g)",
         [
             *near,
-            *equal(optimal, _max_over_actions(r + (P @ optimal) * gamma)),
-            *equal(source, _max_over_actions(r_i + (P @ source) * gamma)),
+            *equal(optimal, max_over_last_axis(r + (P @ optimal) * gamma)),
+            *equal(source, max_over_last_axis(r_i + (P @ source) * gamma)),
         ],
         within((optimal - source) * (1 - gamma), d),
     )
@@ -227,10 +218,19 @@ def transfer_steps(factor: Fraction = FULL) -> Iterator[Step]:
         ],
         within((source - value) * (1 - gamma), d),
     )
+    yield entails(
+        "V^{pi_i} <= V*, hence U <= Q*",
+        [
+            *near,
+            *equal(optimal, max_over_last_axis(r + (P @ optimal) * gamma)),
+            *equal(value, r[:, 0] + (P[:, 0] @ value) * gamma),
+        ],
+        at_most(value, optimal),
+    )
     row = reals("p", 2)
     q, upper = z3.Real("Q"), z3.Real("U")
     yield entails(
-        "so 0 <= Q* - U <= Q* - Q^{pi_i} = g E[V* - V^{pi_i}] <= 2 g d_i/(1-g)",
+        "so Q* - U <= Q* - Q^{pi_i} = g E[V* - V^{pi_i}] <= 2 g d_i/(1-g)",
         [
             *distribution(row),
             *discount(gamma),
@@ -310,7 +310,7 @@ def sharp_steps(
             f"gamma = {gamma}, next states {successors}, pi_i = {policy}",
             [
                 *near,
-                *equal(optimal, _max_over_actions(optimal_q)),
+                *equal(optimal, max_over_last_axis(optimal_q)),
                 *at_most(source_q, source_q[[0, 1], pi_i][:, None]),
                 *at_most(approximation[:, 1], approximation[:, 0]),
             ],

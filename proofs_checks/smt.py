@@ -54,6 +54,12 @@ def maximum(values: Iterable[Formula]) -> Formula:
     return largest
 
 
+def max_over_last_axis(values: Array) -> Array:
+    """max over a of q(s, a): (..., A) -> (...)."""
+    rows = [maximum(row) for row in values.reshape(-1, values.shape[-1])]
+    return np.array(rows, dtype=object).reshape(values.shape[:-1])
+
+
 def absolute(value: Formula) -> Formula:
     """|value|."""
     import z3
@@ -91,6 +97,11 @@ def number(value: Fraction) -> Formula:
 def distribution(row: Array) -> list[Formula]:
     """The entries are non-negative and sum to 1."""
     return [*(entry >= 0 for entry in row), row.sum() == 1]
+
+
+def distributions(rows: Array) -> list[Formula]:
+    """Every row of the last axis is a distribution."""
+    return [fact for row in rows.reshape(-1, rows.shape[-1]) for fact in distribution(row)]
 
 
 def discount(gamma: Formula) -> list[Formula]:

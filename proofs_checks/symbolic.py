@@ -11,7 +11,8 @@ representation of one policy share it, and each identity between them is one bet
 dominant, hence det > 0: nothing is lost by multiplying with it.
 
 An identity that holds in the ring holds for every kernel, every (also stochastic) policy, every reward and
-every gamma, for that many states, actions and features. Arrays have dtype object and hold ring elements.
+every gamma, for that many states, actions and features. Arrays have dtype object and hold ring elements;
+in a product of an array with a single element the array comes first, so that NumPy carries it out.
 """
 
 from __future__ import annotations
@@ -188,5 +189,5 @@ def in_kernel_of(reward: Array, free: Array) -> Array:
     """
     r, v = reward, np.moveaxis(free, -1, 0)
     return np.stack(
-        [r[1] * v[2] - r[2] * v[1], r[2] * v[0] - r[0] * v[2], r[0] * v[1] - r[1] * v[0]], axis=-1
+        [v[2] * r[1] - v[1] * r[2], v[0] * r[2] - v[2] * r[0], v[1] * r[0] - v[0] * r[1]], axis=-1
     )
