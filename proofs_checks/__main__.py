@@ -59,8 +59,8 @@ def main(options: Options) -> int:
     unexpected = [entry for entry in entries if not entry.as_expected]
     for entry in unexpected:
         console.print(
-            f"UNEXPECTED {entry.claim.id}: {entry.result.verdict.value}, expected {entry.claim.expected.value}. "
-            f"{entry.result.evidence}",
+            f"UNEXPECTED {entry.claim.id}: {entry.result.verdict.value}, expected "
+            f"{entry.claim.expected.value}. {entry.result.evidence}",
             markup=False,
         )
     if options.json:

@@ -241,8 +241,8 @@ def to_markdown(entries: Iterable[Entry]) -> str:
     lines = [
         "# Claims of the paper, and what is true",
         "",
-        "Made by `python -m proofs_checks --markdown docs/claims.md`; do not edit. Every verdict was computed",
-        "in that run, and beside each proof a broken variant had to be rejected.",
+        "Made by `python -m proofs_checks --markdown docs/claims.md`; do not edit. Every verdict was",
+        "computed in that run, and beside each proof a broken variant had to be rejected.",
         "",
         f"{summary(entries)}.",
     ]

@@ -1,0 +1,131 @@
+"""Theorem 1 and the learning rules: limits, so supported by runs, or refuted by examples that are exact.
+
+The checks are those of `python -m sfr_theory.check_convergence`, at a smaller scale; their modules in
+`sfr_theory.checks` carry the mathematics, `docs/theory.md` the proofs of T1', T1-MB and T1-GPI. The
+identity that carries T1' (along any path the class of xi_n is the Q-learning iterate) is proved
+symbolically as thm1/pathwise.
+
+Teeth: what supports convergence must not support it for constant step sizes, which do not converge; what
+refutes must not refute the mended statement.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from proofs_checks.proof import Broken, Proof
+from sfr_theory.arithmetic import exact_array, fraction
+from sfr_theory.checks import gpi_learning, model_based, theorem_1
+from sfr_theory.checks.settings import (
+    Settings,
+    class_error,
+    decay,
+    explore,
+    random_instances,
+    xi_along,
+)
+from sfr_theory.claims import CheckResult, Verdict
+from sfr_theory.examples import frozen_overestimate, two_entries_to_a_cycle
+from sfr_theory.learning import Constant, FeatureEstimate, Harmonic
+from sfr_theory.operators import bellman_xi, q_from_xi
+from sfr_theory.solve import optimal, policy_xi
+
+SETTINGS = Settings(mdps=4, steps=50_000)
+
+CHECKS = {
+    check.claim.id: check for module in (theorem_1, model_based, gpi_learning) for check in module.CHECKS
+}
+
+
+@cache
+def run(check: str) -> CheckResult:
+    """The result of a check of `check_convergence` at this scale."""
+    return CHECKS[check].run(SETTINGS)
+
+
+def corrected() -> CheckResult:
+    """T1': the class converges with known p and with the indicator."""
+    known, indicator = (run(f"thm1/class-convergence/{name}") for name in ("known-p", "indicator"))
+    if known.verdict != indicator.verdict:
+        return known if known.verdict != Verdict.SUPPORTED else indicator
+    return CheckResult(
+        known.verdict,
+        f"known p: {known.evidence}. Indicator: {indicator.evidence}",
+        f"{known.scope}. Path by path it is Q-learning (thm1/pathwise), whose theorem gives the limit",
+        {"known": known.details, "indicator": indicator.details},
+    )
+
+
+def _constant_steps_converge() -> bool:
+    """Whether the criterion for convergence accepts constant step sizes, for the class or pointwise."""
+    rng = SETTINGS.rng("constant steps")
+    class_errors, pointwise_errors, scales = [], [], []
+    for instance in random_instances(SETTINGS, rng, SETTINGS.mdps):
+        path = explore(instance, SETTINGS, rng)
+        estimate = FeatureEstimate.indicator(instance.mdp)
+        xi = xi_along(instance, path, estimate, Constant(0.2), SETTINGS.checkpoints)
+        class_errors.append(class_error(xi, instance.reward, instance.solution.q))
+        target = policy_xi(instance.mdp, instance.solution.policy)
+        pointwise_errors.append(np.abs(xi - target).max(axis=(-3, -2, -1)))
+        scales.append(instance.value_scale)
+    mass = [1 / (1 - SETTINGS.gamma)] * len(scales)
+    return (
+        decay(SETTINGS.checkpoints, class_errors, scales).converges
+        or decay(SETTINGS.checkpoints, pointwise_errors, mass).converges
+    )
+
+
+CONSTANT_STEPS = Broken("with constant step sizes it converges, too", lambda: not _constant_steps_converge())
+
+
+def _clock_per_pair_converges() -> bool:
+    """With a clock for each pair the same path comes closer than half the gap of the wrong limit."""
+    details = run("thm1/global-clock").details
+    error = details["curves"]["clock per pair"]["error"][-1]
+    return bool(error < (details["optimal"] - details["limit"]) / 2)
+
+
+def _settles_without_ties() -> bool:
+    """With the tie of the example broken by a reward of 1/10, iterates of T_xi settle in every feature."""
+    example = two_entries_to_a_cycle(2)
+    reward = example.reward + exact_array([0, "1/10", 0])
+    xi = example.initial
+    for _ in range(60):
+        before, xi = xi, bellman_xi(example.mdp, reward, xi)
+    jump = fraction(np.abs(xi - before).max())
+    return bool(jump <= fraction(example.mdp.gamma) ** 40)
+
+
+def _exact_stored_values_are_safe() -> bool:
+    """Were the stored values exact, eta would be 0 and the limit Q*."""
+    example, _ = frozen_overestimate()
+    mdp, reward = example.mdp, example.reward
+    exact = q_from_xi(policy_xi(mdp, optimal(mdp, reward).policy), reward)[None]
+    return bool(gpi_learning.overshoot(mdp, reward, exact) == 0)
+
+
+def _wrapped(claim: str, check: str, tooth: Broken, slow: bool = False) -> Proof:
+    return Proof(claim, lambda: run(check), (tooth,), slow=slow)
+
+
+PROOFS: tuple[Proof, ...] = (
+    _wrapped("thm1/printed", "thm1/global-clock",
+             Broken("a clock for each pair fails on the same path", _clock_per_pair_converges)),
+    Proof("thm1/corrected", corrected, (CONSTANT_STEPS,), slow=True),
+    _wrapped("thm1/pointwise", "thm1/pointwise", CONSTANT_STEPS, slow=True),
+    _wrapped("thm1/oscillation", "thm1/oscillation",
+             Broken("xi oscillates also where the greedy action is unique", _settles_without_ties)),
+    _wrapped("mb/convergence", "mb/convergence",
+             Broken("beta = 0 converges, too",
+                    lambda: run("mb/beta-zero").verdict is Verdict.REFUTED), slow=True),
+    _wrapped("mb/variance", "mb/variance",
+             Broken("alpha = beta = 1/n lowers the variance",
+                    lambda: model_based.variance_ratio(Harmonic(), Harmonic(), 30) > 1)),
+    _wrapped("gpi-learning/covered-by-theorem-1", "gpi-learning/covered-by-theorem-1",
+             Broken("exact stored values mislead, too", _exact_stored_values_are_safe)),
+    _wrapped("gpi-learning/frozen-limit", "gpi-learning/frozen-limit",
+             Broken("the limit is Q* whatever is stored",
+                    lambda: run("gpi-learning/covered-by-theorem-1").verdict is Verdict.REFUTED), slow=True),
+)  # fmt: skip
