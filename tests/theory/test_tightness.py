@@ -29,6 +29,7 @@ from sfr_theory.tightness import (
     Budget,
     Combination,
     Size,
+    WorstLoss,
     attaining_problem,
     certify,
     climb,
@@ -146,6 +147,17 @@ def test_two_states_reach_what_the_sharp_bound_allows_and_no_more(gamma: str, na
     assert verified > Fraction(999, 1000) * ceiling
 
 
+@pytest.mark.parametrize("name", MEASURES)
+def test_under_its_budget_a_measure_has_the_right_side_of_its_statement(name: str) -> None:
+    measure, g = MEASURES[name], Fraction(4, 5)
+    equations = measure.budget.equations(float(g))
+    for d, eps in measure.members(g):
+        scale = next(Fraction(w) / Fraction(u * d + v * eps) for u, v, w in equations if w != 0)
+        assert all(scale * (u * d + v * eps) == pytest.approx(w) for u, v, w in equations)
+        terms = STATEMENTS[measure.statement].terms(evaluate(attaining_problem(g, scale * d, scale * eps)))
+        assert float(terms.right.item()) == pytest.approx(float(measure.right_side(g)))
+
+
 def test_two_sources_change_nothing() -> None:
     solved = solve_all(Size(2, 2, 2), 0.9, SHARP)
     assert len(solved.loss) > 1000
@@ -257,6 +269,25 @@ def test_a_branch_is_one_of_all_ties() -> None:
         evaluate_branch(problem, source_policies, stay)
     with pytest.raises(ArithmeticError, match="not optimal"):
         evaluate_branch(problem, np.array([[0, 0]]), np.array([0, 1]))
+
+
+def test_a_blurred_solution_is_mended() -> None:
+    """Rewards off by up to t leave pi_1 not optimal and ties broken; the problem is still exact, and close.
+
+    Values move by at most t/(1-g) = 10 t, and the loss, of at most 2/(1-g) = 20, by twice that: t of the ratio.
+    d grows by at most 2 t and a bonus of 20 t, eps by 10 t: of g d + eps = 1, and so of the ratio, 32 t.
+    """
+    rng = np.random.default_rng(3)
+    blur = 1e-4
+    solved = solve_all(Size(2, 2, 2), 0.9, JOINT)
+    for k in np.argsort(solved.loss)[-20:]:
+        reward, source = (
+            exact + blur * rng.uniform(-1, 1, size=exact.shape)
+            for exact in (solved.reward[k], solved.source_reward[k])
+        )
+        off = WorstLoss(solved.combination[k], solved.loss[k], reward, source)
+        ratio = MEASURES["joint-v"].ratio(certify(off, "9/10").evaluation)
+        assert MEASURES["joint-v"].ratio_of_loss(0.9, solved.loss[k]) - 33 * blur <= ratio < 1
 
 
 @pytest.mark.parametrize(("states", "tasks"), [(3, 1), (3, 2)])
