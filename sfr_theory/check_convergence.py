@@ -117,10 +117,10 @@ CLASS = "thm1/class-convergence/"
 
 
 def _draw_class_errors(axes: Any, details: Details) -> None:
-    styles = (("known-p", BLUE, "o"), ("indicator", VERMILION, "s"), ("one-step-model", GREEN, "^"))
+    styles = (("known p", BLUE, "o"), ("indicator", VERMILION, "s"), ("one-step model", GREEN, "^"))
     for name, colour, marker in styles:
-        curve = details[CLASS + name]["curve"]
-        label = f"{name.replace('-', ' ')}: rate {curve['rate']:.2f}"
+        curve = details[CLASS + name.replace(" ", "-")]["curve"]
+        label = f"{name}: rate {curve['rate']:.2f}"
         axes.loglog(curve["steps"], curve["error"], color=colour, marker=marker, markevery=4, label=label)
     steps = curve["steps"]
     late = [n for n in steps if n >= steps[-1] / 100]
@@ -140,7 +140,8 @@ def _draw_oscillation(axes: Any, details: Details) -> None:
         )
     axes.set_title("Where actions tie, ξ swings for ever ...")
     axes.set_ylabel(r"$\xi_n(t,a,\phi_1)$")
-    axes.legend(fontsize=8, loc="lower right")
+    axes.set_ylim(bottom=-0.25)  # room for the legend
+    axes.legend(fontsize=8, loc="lower center", ncols=2)
 
 
 def _draw_oscillation_error(axes: Any, details: Details) -> None:
@@ -163,9 +164,9 @@ def _draw_overestimate(axes: Any, details: Details) -> None:
         )
         optimum = run_details["optimal"][action]
         axes.axhline(optimum, color=colour, linestyle="--", label=f"$Q^*({name}) = {optimum:g}$")
-    axes.set_title("GPI with a frozen over-estimate: a wrong limit")
+    axes.set_title("A frozen over-estimate: GPI leaves the optimum")
     axes.set_ylabel(r"$Q_n$")
-    axes.legend(fontsize=8)
+    axes.legend(fontsize=8, loc=(0.55, 0.58))
 
 
 def _draw_broken_conditions(axes: Any, details: Details) -> None:

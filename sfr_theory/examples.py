@@ -134,10 +134,13 @@ def frozen_overestimate() -> tuple[Example, Array]:
 
     `two_buttons` with R = (1, 0): Q* = (2, 1). The stored xi~(b) = (10, 0) is worth 10, more than anything
     policy i ever reaches, so the GPI action is b for ever and policy i evaluates "b for ever":
-    Q(b) = 0 + Q(b)/2 = 0, Q(a) = 1 + Q(b)/2 = 1. Returns the example and the stored xi~, shape (1, 2, 2).
+    Q(b) = 0 + Q(b)/2 = 0, Q(a) = 1 + Q(b)/2 = 1. It starts at the optimum, xi*(a) = (2, 0), xi*(b) = (1, 1),
+    and leaves it: n synchronous updates give Q(b) = 2^-n, Q(a) = 1 + 2^-n. Returns the example and the
+    stored xi~, shape (1, 2, 2).
     """
     stored = exact_array([[[0, 0], [10, 0]]])
-    return _example(two_buttons(), [1, 0], {}), stored
+    optimum = {(0, 0, 0): 2, (0, 1, 0): 1, (0, 1, 1): 1}
+    return _example(two_buttons(), [1, 0], optimum), stored
 
 
 def rare_visits(steps: int) -> tuple[Example, Path]:

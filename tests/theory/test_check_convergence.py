@@ -1,0 +1,215 @@
+"""The command line, and that its checks would notice a mistake."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sfr_theory import check_convergence, learning
+from sfr_theory.arithmetic import exact_array, fraction, rational
+from sfr_theory.check_convergence import CHECKS, Options, main, selected
+from sfr_theory.checks import gpi_learning, model_based, operators, theorem_1
+from sfr_theory.checks.settings import Settings, decay
+from sfr_theory.claims import Verdict
+from sfr_theory.errors import InputError
+from sfr_theory.examples import frozen_overestimate
+from sfr_theory.learning import Constant, Harmonic
+from sfr_theory.operators import q_from_xi
+
+SMALL = Settings(mdps=3, states=3, actions=2, features=3, steps=20_000, gamma=0.5)
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_each_claim_is_as_expected_on_a_small_run(name: str) -> None:
+    check = CHECKS[name]
+    result = check.run(SMALL)
+    assert result.verdict == check.claim.expected, result.evidence
+
+
+@pytest.mark.parametrize("gamma", [0.0, 0.9])
+def test_extreme_shapes(gamma: float) -> None:
+    """One state, one action or one feature: every claim that concerns operators and paths still holds."""
+    for states, actions, features in ((1, 2, 2), (3, 1, 2), (3, 2, 1)):
+        settings = Settings(
+            mdps=2, states=states, actions=actions, features=features, steps=1000, gamma=gamma
+        )
+        for name in ("operators/contraction", "operators/isometry", "thm1/pathwise", "mb/exact-identity"):
+            assert CHECKS[name].run(settings).verdict == CHECKS[name].claim.expected, name
+
+
+# --- The judge ----------------------------------------------------------------------------------
+
+
+def test_decay_tells_convergence_from_a_floor() -> None:
+    steps = np.unique(np.geomspace(10, 100_000, 30).astype(int))
+    falling = [3 * steps**-0.5, 2 * steps**-0.5]
+    fit = decay(steps, falling, [1.0, 1.0])
+    assert fit.rate == pytest.approx(-0.5)
+    assert fit.converges
+    assert not decay(steps, [curve + 0.05 for curve in falling], [1.0, 1.0]).converges
+    assert not decay(steps, [falling[0], falling[1] + 0.2], [1.0, 1.0]).converges
+    assert decay(steps, [np.where(steps < 100, 1.0, 0.0)], [1.0]).converges
+
+
+def test_class_convergence_is_not_supported_where_gamma_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    original = learning.learn
+
+    def without_gamma(path, cumulants, readout, step_sizes, gamma, initial, checkpoints):  # type: ignore[no-untyped-def]
+        return original(path, cumulants, readout, step_sizes, 0, initial, checkpoints)
+
+    monkeypatch.setattr(learning, "learn", without_gamma)
+    assert CHECKS["thm1/class-convergence/indicator"].run(SMALL).verdict == Verdict.INCONCLUSIVE
+
+
+def test_pathwise_notices_a_wrong_bootstrap(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SF-learning that bootstraps on another next state is not the twin of SFRQ-learning."""
+
+    def late_bootstrap(mdp, path, *arguments):  # type: ignore[no-untyped-def]
+        late = learning.Path(path.states, path.actions, np.roll(path.next_states, 1), path.features)
+        return learning.learn_psi(mdp, late, *arguments)
+
+    monkeypatch.setattr(theorem_1, "learn_psi", late_bootstrap)
+    assert CHECKS["thm1/pathwise"].run(SMALL).verdict == Verdict.REFUTED
+
+
+def test_operator_checks_notice_a_wrong_operator(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An operator that bootstraps on action 0 is well defined, but is not the Bellman operator."""
+
+    def first_action(mdp, reward, xi):  # type: ignore[no-untyped-def]
+        return mdp.feature_probability + mdp.gamma * operators_expected_next(mdp, xi[:, 0])
+
+    from sfr_theory.operators import expected_next as operators_expected_next
+
+    monkeypatch.setattr(operators, "bellman_xi", first_action)
+    assert CHECKS["operators/bellman"].run(SMALL).verdict == Verdict.REFUTED
+    monkeypatch.setattr(operators, "bellman_xi", lambda mdp, reward, xi: xi + xi)
+    assert CHECKS["operators/contraction"].run(SMALL).verdict == Verdict.REFUTED
+
+
+# --- Closed forms behind the checks -------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("alpha", "beta"), [(Fraction(1, 2), Fraction(1, 2)), (Fraction(1, 5), Fraction(1, 2))]
+)
+def test_variance_ratio_tends_to_its_limit(alpha: Fraction, beta: Fraction) -> None:
+    measured = model_based.variance_ratio(Constant(rational(alpha)), Constant(rational(beta)), 60)
+    # What is missing are weights older than 60 visits: squares of terms n (1 - alpha)^n.
+    assert abs(measured - model_based.limiting_ratio(alpha, beta)) < 60 * (1 - alpha) ** 60
+    assert measured < 1
+
+
+def test_variance_ratio_of_running_means() -> None:
+    """alpha = beta = 1/n: h_i = (1/n) sum_{m >= i} 1/m, against 1/n each."""
+    n = 12
+    weights = model_based.weights_of_observations(Harmonic(), Harmonic(), n)
+    expected = [sum((Fraction(1, m) for m in range(i, n + 1)), Fraction(0)) / n for i in range(1, n + 1)]
+    assert [fraction(h) for h in weights] == expected
+    ratio = model_based.variance_ratio(Harmonic(), Harmonic(), n)
+    assert ratio == n * sum(h * h for h in expected)
+
+
+def test_expected_model_is_biased_by_the_formula() -> None:
+    p, start, beta = [Fraction(1, 4), Fraction(3, 4)], [Fraction(1), Fraction(0)], Fraction(1, 3)
+    mean = model_based.expected_model(p, start, rational(beta), 3)
+    assert fraction(mean[0]) == p[0] + (1 - beta) ** 3 * (start[0] - p[0])
+
+
+def test_overshoot_and_bound_of_the_frozen_example() -> None:
+    example, stored = frozen_overestimate()
+    stored_q = q_from_xi(stored, example.reward)[None]
+    eta = gpi_learning.overshoot(example.mdp, example.reward, stored_q)
+    assert fraction(eta) == 5  # M = (0, 10), TM = (6, 5)
+    assert fraction(gpi_learning.limit_bound(example.mdp.gamma, eta)) == 10
+    limit = exact_array([[1, 0]])
+    assert np.array_equal(gpi_learning.gpi_bellman(example.mdp, example.reward, stored_q, limit), limit)
+
+
+# --- Command line -------------------------------------------------------------------------------
+
+
+def test_selection_by_heading() -> None:
+    assert [check.claim.id for check in selected([])] == list(CHECKS)
+    assert all(check.claim.id.startswith("mb/") for check in selected(["mb"]))
+    assert [check.claim.id for check in selected(["mb/variance", "thm1/pathwise"])] == [
+        "thm1/pathwise",
+        "mb/variance",
+    ]
+    with pytest.raises(InputError, match="no claim 'mb/vari'"):
+        selected(["mb/vari"])
+
+
+def test_json_and_plot(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target = tmp_path / "out" / "result.json"
+    options = Options(
+        mdps=2, states=3, actions=2, features=3, steps=20_000, gamma=0.5, seed=3,
+        claim=["thm1", "gpi-learning"], json=str(target), plot=str(tmp_path / "curves.svg"),
+    )  # fmt: skip
+    assert main(options) == 0
+    payload = json.loads(target.read_text())
+    assert payload["seed"] == 3
+    assert payload["gamma"] == 0.5
+    claims = payload["claims"]
+    assert set(claims) == {name for name in CHECKS if name.startswith(("thm1", "gpi-learning"))}
+    curve = claims["thm1/class-convergence/indicator"]["details"]["curve"]
+    assert len(curve["steps"]) == len(curve["error"])
+    assert claims["thm1/global-clock"]["verdict"] == "REFUTED"
+    assert (tmp_path / "curves.svg").read_text().startswith("<?xml")
+    assert "thm1/oscillation" in capsys.readouterr().out
+
+
+def test_the_same_seed_gives_the_same_numbers_whatever_else_runs() -> None:
+    name = "thm1/class-convergence/indicator"
+    alone = CHECKS[name].run(SMALL)
+    CHECKS["thm1/pointwise"].run(SMALL)
+    assert CHECKS[name].run(SMALL).details == alone.details
+    other_seed = Settings(**{**vars(SMALL), "seed": 1})
+    assert CHECKS[name].run(other_seed).details != alone.details
+
+
+def test_unexpected_verdict_exits_1(capsys: pytest.CaptureFixture[str]) -> None:
+    """gamma near 1 and few steps: convergence cannot be seen, and the command says so."""
+    options = Options(mdps=2, steps=1000, gamma=0.99, claim=["thm1/class-convergence/indicator"])
+    assert main(options) == 1
+    assert "INCONCLUSIVE" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--claim", "nonsense"], "there is no claim 'nonsense'"),
+        (["--gamma", "1"], "gamma is 1.0"),
+        (["--beta", "0"], "beta is 0"),
+        (["--steps", "10"], "steps is 10"),
+        (["--claim", "mb/unbiased", "--plot", "x.png"], "no curves to plot"),
+    ],
+)
+def test_bad_input_exits_2_with_a_sentence(arguments: list[str], sentence: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "sfr_theory.check_convergence", *arguments], capture_output=True, text=True
+    )
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not done.stdout
+
+
+def test_json_on_standard_output_is_only_json() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "sfr_theory.check_convergence", "--claim", "operators/bellman", "--json", "-"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert list(json.loads(done.stdout)["claims"]) == ["operators/bellman"]
+    assert "operators/bellman" in done.stderr
+
+
+def test_options_and_settings_have_the_same_defaults() -> None:
+    options, settings = vars(Options()), vars(Settings())
+    assert {name: options[name] for name in settings} == settings
+    assert check_convergence.DESCRIPTION

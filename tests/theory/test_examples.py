@@ -1,0 +1,117 @@
+"""The examples do what their docstrings say: closed forms, in exact arithmetic."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from sfr_theory.arithmetic import exact_array, fraction, rational
+from sfr_theory.errors import InputError
+from sfr_theory.examples import (
+    antipodal_sweeps,
+    coin_behind_two_doors,
+    cycle_swing,
+    frozen_overestimate,
+    near_tie,
+    rare_visits,
+    rare_visits_factor,
+    two_entries_to_a_cycle,
+)
+from sfr_theory.learning import FeatureEstimate, Harmonic, learn_q, learn_xi
+from sfr_theory.operators import bellman_xi, q_from_xi
+from sfr_theory.solve import optimal, optimal_actions, policy_xi
+
+
+@pytest.mark.parametrize("length", [2, 4, 6])
+def test_cycle_wave_and_swing(length: int) -> None:
+    example = two_entries_to_a_cycle(length)
+    half = length // 2
+    sign = [1 if j < half else -1 for j in range(length)]
+    xi, at_t = example.initial, []
+    for n in range(6 * length + 2):
+        value = q_from_xi(xi, example.reward)[2:].max(axis=1)
+        assert [fraction(v) for v in value] == [
+            Fraction(1, 2) ** n * sign[(j + n) % length] for j in range(length)
+        ]
+        at_t.append(fraction(xi[0, 0, 1]))
+        xi = bellman_xi(example.mdp, example.reward, xi)
+    late = at_t[-length:]
+    assert abs((max(late) - min(late)) - cycle_swing(length)) < Fraction(1, 2) ** (4 * length)
+
+
+@pytest.mark.parametrize("length", [2, 6])
+def test_cycle_limits_differ_by_the_swing(length: int) -> None:
+    """The two limits are the xi of the two optimal policies."""
+    example = two_entries_to_a_cycle(length)
+    q = optimal(example.mdp, example.reward).q
+    assert optimal_actions(q)[1].all()
+    policies = np.zeros((2, 2 + length), dtype=int)
+    policies[1, 1] = 1
+    limits = policy_xi(example.mdp, policies)[:, 0, 0, 1]
+    assert fraction(limits[0] - limits[1]) == cycle_swing(length)
+
+
+def test_antipodal_sweeps_keep_the_wave_antisymmetric() -> None:
+    example = two_entries_to_a_cycle(6)
+    mdp, path = example.mdp.to_float(), antipodal_sweeps(6, 500)
+    q = learn_q(
+        mdp, path, np.array([1.0, 0.0, 0.0]), FeatureEstimate.known(mdp).along(path),
+        Harmonic(20.0)(path.visit_number), q_from_xi(example.initial, example.reward).astype(float),
+        np.arange(0, len(path), 16),
+    )  # fmt: skip
+    assert np.array_equal(q[:, 2:5], -q[:, 5:8])
+    flips = np.diff(np.sign(q[:, 2, 0])) != 0
+    assert flips.sum() >= 5
+
+
+def test_cycle_needs_an_even_length() -> None:
+    with pytest.raises(InputError, match="length is 3"):
+        two_entries_to_a_cycle(3)
+
+
+def test_coin_ties_and_limits() -> None:
+    example = coin_behind_two_doors()
+    q = optimal(example.mdp, example.reward).q
+    assert fraction(q[1, 0]) == fraction(q[1, 1]) == 0
+    policies = np.zeros((2, 4), dtype=int)
+    policies[1, 1] = 1
+    limits = policy_xi(example.mdp, policies)[:, 0, 0, 1]
+    assert [fraction(x) for x in limits] == [Fraction(4, 7), 0]
+
+
+def test_frozen_overestimate_numbers() -> None:
+    example, stored = frozen_overestimate()
+    assert np.array_equal(optimal(example.mdp, example.reward).q, exact_array([[2, 1]]))
+    assert np.array_equal(q_from_xi(example.initial, example.reward), exact_array([[2, 1]]))
+    assert np.array_equal(example.initial, policy_xi(example.mdp, np.array([0])))
+    assert np.array_equal(q_from_xi(stored, example.reward), exact_array([[0, 10]]))
+
+
+def test_rare_visits_limit() -> None:
+    steps = 64
+    example, path = rare_visits(steps)
+    assert path.clock[path.actions == 0].tolist() == [2, 4, 8, 16, 32, 64]
+    step_sizes = Harmonic()(exact_array(path.clock))
+    assert step_sizes[path.actions == 0].sum() == 1 - rational("1/64")
+    estimates = FeatureEstimate.indicator(example.mdp).along(path)
+    xi = learn_xi(
+        example.mdp, path, example.reward, estimates, step_sizes, example.initial, np.arange(steps + 1)
+    )
+    q = q_from_xi(xi, example.reward)
+    assert (q[:, 0, 1] == 4).all()
+    assert fraction(q[-1, 0, 0]) == 3 * (1 - rare_visits_factor(6))
+    assert np.array_equal(optimal(example.mdp, example.reward).q, exact_array([[3, 4]]))
+    # Euler's function at 1/2, from its pentagonal series: another route to the same constant.
+    pentagonal = sum((-1) ** k * Fraction(1, 2) ** (k * (3 * k - 1) // 2) for k in range(-8, 9))
+    assert abs(rare_visits_factor(120) - pentagonal) < Fraction(1, 2) ** 100
+
+
+def test_near_tie_jumps() -> None:
+    for delta in (Fraction(1, 10), Fraction(1, 10**9)):
+        example, xi, other = near_tie(delta)
+        image, other_image = (bellman_xi(example.mdp, example.reward, x) for x in (xi, other))
+        assert fraction(np.abs(xi - other).max()) == 2 * delta
+        jump = Fraction(1, 2) * (1 + delta)
+        assert [fraction(x) for x in (image - other_image)[0, 0]] == [jump, Fraction(-1, 2)]

@@ -1,0 +1,401 @@
+"""Learning: closed forms on one state, the path-wise identities, and the same numbers compiled or not."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from sfr_theory import learning
+from sfr_theory.arithmetic import Array, exact_array, fraction, rational
+from sfr_theory.errors import InputError
+from sfr_theory.learning import (
+    Constant,
+    FeatureEstimate,
+    Harmonic,
+    Path,
+    Polynomial,
+    learn,
+    learn_psi,
+    learn_q,
+    learn_task,
+    learn_tasks,
+    learn_xi,
+    path_of_visits,
+    sample_path,
+    sweeps,
+    uniform_behaviour,
+    uniform_model,
+)
+from sfr_theory.mdp import FiniteMDP
+from sfr_theory.operators import q_from_xi
+from sfr_theory.random_mdp import Shape, dyadic, garnet
+from sfr_theory.solve import optimal
+
+
+def random_mdp(seed: int, gamma: float = 0.75, shape: Shape | None = None) -> FiniteMDP:
+    return garnet(np.random.default_rng(seed), 1, shape or Shape(4, 3, 4), gamma)[0]
+
+
+def one_pair_path(features: list[int]) -> Path:
+    zero = np.zeros(len(features), dtype=int)
+    return Path(zero, zero, zero, np.array(features))
+
+
+# --- Analytic answers ---------------------------------------------------------------------------
+
+
+def test_one_state_closed_form() -> None:
+    """One pair with reward 1 and constant step alpha: Q_n = (1 - (1 - alpha (1 - g))^n) / (1 - g)."""
+    alpha, gamma, steps = rational("1/3"), rational("3/4"), 20
+    path = one_pair_path([0] * steps)
+    cumulants = exact_array([[1]] * steps)
+    zero, one = exact_array([[[0]]]), exact_array([1])
+    step_sizes = Constant(alpha)(path.visit_number)
+    q = learn(path, cumulants, one, step_sizes, gamma, zero, np.arange(steps + 1))[:, 0, 0, 0]
+    for n in range(steps + 1):
+        assert q[n] == (1 - (1 - alpha * (1 - gamma)) ** n) / (1 - gamma)
+
+
+def test_harmonic_steps_average_the_observations() -> None:
+    """At gamma = 0 with alpha = 1/n, xi is the empirical distribution of the features."""
+    features = [0, 2, 2, 1, 2, 0]
+    path = one_pair_path(features)
+    mdp = FiniteMDP([[[["1/3", "1/3", "1/3"]]]], 0)
+    estimates = FeatureEstimate.indicator(mdp).along(path)
+    xi = learn_xi(
+        mdp, path, exact_array([1, 5, -2]), estimates, Harmonic()(exact_array(path.visit_number)),
+        exact_array(np.full((1, 1, 3), 7)), np.array([6]),
+    )  # fmt: skip
+    assert [fraction(x) for x in xi[0, 0, 0]] == [Fraction(2, 6), Fraction(1, 6), Fraction(3, 6)]
+
+
+def test_bootstrap_takes_the_greedy_action_of_the_next_state_before_the_update() -> None:
+    """Two states: the target is read in the next state at its best action under R."""
+    path = Path(np.array([0]), np.array([1]), np.array([1]), np.array([0]))
+    initial = np.zeros((2, 2, 2))
+    initial[1, 0] = [0.0, 3.0]  # value -3
+    initial[1, 1] = [1.0, 2.0]  # value -1: greedy
+    xi = learn(
+        path, np.array([[1.0, 0.0]]), np.array([1.0, -1.0]), np.array([0.5]), 0.5, initial, np.array([0, 1])
+    )
+    assert np.array_equal(xi[0], initial)
+    assert np.array_equal(xi[1, 0, 1], 0.5 * (np.array([1.0, 0.0]) + 0.5 * initial[1, 1]))
+    assert np.array_equal(
+        np.delete(xi[1].reshape(4, 2), 1, axis=0), np.delete(initial.reshape(4, 2), 1, axis=0)
+    )
+
+
+def test_feature_estimates() -> None:
+    path = Path(np.array([0, 0, 0]), np.array([0, 1, 0]), np.array([0, 0, 0]), np.array([1, 0, 0]))
+    mdp = FiniteMDP([[[["1/4", "3/4"]], [["1/2", "1/2"]]]], "1/2")
+    known = FeatureEstimate.known(mdp).along(path)
+    assert np.array_equal(known, mdp.feature_probability[0, [0, 1, 0]])
+    assert np.array_equal(FeatureEstimate.indicator(mdp).along(path), exact_array([[0, 1], [1, 0], [1, 0]]))
+    model = FeatureEstimate.one_step_model(uniform_model(mdp), rational("1/3")).along(path)
+    # (1/2, 1/2) -> (1/3, 2/3) after feature 1 -> (5/9, 4/9) after feature 0; the other pair keeps its own.
+    assert np.array_equal(model, exact_array([["1/3", "2/3"], ["2/3", "1/3"], ["5/9", "4/9"]]))
+
+
+def test_schedules() -> None:
+    n = np.arange(1, 6)
+    assert np.allclose(Harmonic()(n), 1 / n)
+    assert np.allclose(Harmonic(10)(n), 10 / (9 + n))
+    assert np.allclose(Polynomial(0.75)(n), n**-0.75)
+    assert np.array_equal(Constant(0.25)(n), [0.25] * 5)
+    assert [fraction(x) for x in Harmonic()(exact_array([1, 4]))] == [1, Fraction(1, 4)]
+
+
+def test_visit_numbers_count_each_pair() -> None:
+    rng = np.random.default_rng(3)
+    mdp = random_mdp(3)
+    path = sample_path(mdp, uniform_behaviour(mdp), 500, rng)
+    seen: dict[tuple[int, int], int] = {}
+    for t in range(len(path)):
+        pair = int(path.states[t]), int(path.actions[t])
+        seen[pair] = seen.get(pair, 0) + 1
+        assert path.visit_number[t] == seen[pair]
+    assert np.array_equal(path.clock, np.arange(1, 501))
+
+
+# --- Paths --------------------------------------------------------------------------------------
+
+
+def test_paths_follow_the_kernel() -> None:
+    """Frequencies of (s', phi) given (s, a): each cell within 5 standard deviations of a binomial."""
+    mdp = random_mdp(1)
+    rng = np.random.default_rng(11)
+    walked = sample_path(mdp, uniform_behaviour(mdp), 100_000, rng, restart=0.2)
+    assert ((walked.states[1:] != walked.next_states[:-1]).mean() > 0.1).all()  # restarts happen
+    for path in (walked, sweeps(mdp, 8_000, rng)):
+        counts = np.zeros(mdp.kernel.shape)
+        np.add.at(counts, (path.states, path.actions, path.next_states, path.features), 1)
+        visits = counts.sum(axis=(2, 3), keepdims=True)
+        assert visits.min() > 1000
+        deviation = np.sqrt(visits * mdp.kernel * (1 - mdp.kernel))
+        assert (np.abs(counts - visits * mdp.kernel) <= 5 * deviation + 1e-9).all()
+
+
+def test_without_restarts_a_path_is_a_trajectory() -> None:
+    mdp = random_mdp(2)
+    path = sample_path(mdp, uniform_behaviour(mdp), 300, np.random.default_rng(0), start=2)
+    assert path.states[0] == 2
+    assert np.array_equal(path.states[1:], path.next_states[:-1])
+
+
+# --- Identities ---------------------------------------------------------------------------------
+
+
+def all_estimates(mdp: FiniteMDP) -> list[FeatureEstimate]:
+    beta = rational("1/5") if mdp.is_exact else 0.2
+    model = FeatureEstimate.one_step_model(uniform_model(mdp), beta)
+    return [FeatureEstimate.known(mdp), FeatureEstimate.indicator(mdp), model]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_xi_q_and_psi_are_one_algorithm_exactly(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    mdp = random_mdp(seed).to_exact()
+    path = sample_path(mdp, uniform_behaviour(mdp), 80, rng, restart=0.1)
+    weights = exact_array(rng.integers(-4, 5, mdp.linear_features.shape[1]))
+    reward = (mdp.linear_features * weights).sum(axis=1)
+    step_sizes = Harmonic()(exact_array(path.visit_number))
+    every = np.arange(81)
+    initial = exact_array(rng.integers(-3, 4, mdp.feature_probability.shape))
+    initial_psi = (initial[..., None] * mdp.linear_features).sum(axis=-2)
+    for estimate in all_estimates(mdp):
+        p = estimate.along(path)
+        xi = learn_xi(mdp, path, reward, p, step_sizes, initial, every)
+        psi = learn_psi(mdp, path, weights, p, step_sizes, initial_psi, every)
+        q = learn_q(mdp, path, reward, p, step_sizes, q_from_xi(initial, reward), every)
+        assert np.array_equal(q_from_xi(xi, reward), q)
+        assert np.array_equal((xi[..., None] * mdp.linear_features).sum(axis=-2), psi)
+        assert not np.array_equal(q[-1], q[0])
+
+
+def reference_q_learning(path: Path, rewards: Array, step_sizes: Array, gamma: float, q: Array) -> Array:
+    """Q-learning as a textbook writes it, apart from the package."""
+    q = q.copy()
+    for t in range(len(path)):
+        s, a, after = path.states[t], path.actions[t], path.next_states[t]
+        q[s, a] += step_sizes[t] * (rewards[t] + gamma * q[after].max() - q[s, a])
+    return q
+
+
+def test_q_twin_is_textbook_q_learning_and_the_test_has_teeth() -> None:
+    rng = np.random.default_rng(5)
+    mdp = random_mdp(5)
+    reward = dyadic(rng, (4,))
+    path = sample_path(mdp, uniform_behaviour(mdp), 3000, rng, restart=0.1)
+    step_sizes = Harmonic(4)(path.visit_number)
+    p = FeatureEstimate.indicator(mdp).along(path)
+    xi = learn_xi(mdp, path, reward, p, step_sizes, np.zeros((4, 3, 4)), np.array([3000]))[0]
+    textbook = reference_q_learning(path, reward[path.features], step_sizes, mdp.gamma, np.zeros((4, 3)))
+    # 3000 updates, each rounding values of size <= 1/(1-gamma) = 4 a few times.
+    tolerance = 3000 * 8 * 4 * np.finfo(float).eps
+    assert np.abs(xi @ reward - textbook).max() < tolerance
+    dropped_gamma = reference_q_learning(path, reward[path.features], step_sizes, 0.0, np.zeros((4, 3)))
+    assert np.abs(xi @ reward - dropped_gamma).max() > 0.01
+    late = Path(path.states, path.actions, np.roll(path.next_states, 1), path.features)
+    wrong_bootstrap = reference_q_learning(
+        late, reward[path.features], step_sizes, mdp.gamma, np.zeros((4, 3))
+    )
+    assert np.abs(xi @ reward - wrong_bootstrap).max() > 0.01
+
+
+def test_learning_reaches_the_optimum() -> None:
+    """Deterministic MDP, all pairs swept with step size 1: value iteration, error <= gamma^n ||Q*||."""
+    mdp = garnet(np.random.default_rng(8), 1, Shape(5, 2, 3), 0.5, branching=1)[0]
+    reward = np.array([1.0, -0.5, 0.25])
+    path = sweeps(mdp, 40, np.random.default_rng(0))
+    p = FeatureEstimate.indicator(mdp).along(path)
+    xi = learn_xi(mdp, path, reward, p, np.ones(len(path)), np.zeros((5, 2, 3)), np.array([len(path)]))[0]
+    q_star = optimal(mdp, reward).q
+    assert np.abs(xi @ reward - q_star).max() <= 0.5**40 * np.abs(q_star).max() + 1e-15
+
+
+# --- Several tasks ------------------------------------------------------------------------------
+
+
+def test_first_task_is_single_task_learning_on_its_own_path() -> None:
+    rng = np.random.default_rng(2)
+    mdp = random_mdp(2)
+    reward = dyadic(rng, (4,))
+    estimate = FeatureEstimate.one_step_model(uniform_model(mdp), 0.3)
+    run = learn_task(
+        mdp, 0, np.zeros((1, 4, 3, 4)), reward[None], np.eye(4), estimate, Harmonic(5), Constant(0), 2000,
+        0.3, rng, restart=0.1,
+    )  # fmt: skip
+    path = run.path
+    xi = learn_xi(
+        mdp, path, reward, estimate.along(path), Harmonic(5)(path.visit_number), np.zeros((4, 3, 4)),
+        np.array([2000]),
+    )  # fmt: skip
+    assert np.array_equal(run.values[0], xi[0])
+    assert (run.sources == 0).all()
+    assert run.visits.sum() == 2000
+
+
+def test_sf_agent_is_the_sfr_agent_on_linear_tasks() -> None:
+    """GPI and source updates included; dyadic numbers and steps of 1/2 keep rounding away at first."""
+    rng = np.random.default_rng(4)
+    mdp = random_mdp(4, gamma=0.5)
+    vectors = mdp.linear_features
+    weights = dyadic(rng, (3, vectors.shape[1]), grid=8)
+    runs = {}
+    for name, readouts, embedding in (("xi", weights @ vectors.T, np.eye(4)), ("psi", weights, vectors)):
+        initial = np.zeros((4, 3, embedding.shape[1]))
+        runs[name] = learn_tasks(
+            mdp, readouts, initial, embedding, FeatureEstimate.indicator(mdp), Constant(0.5), 400, 0.3,
+            np.random.default_rng(9), restart=0.1,
+        )  # fmt: skip
+    for xi_run, psi_run in zip(runs["xi"], runs["psi"], strict=True):
+        assert np.array_equal(xi_run.path.actions, psi_run.path.actions)
+        assert np.array_equal(xi_run.sources, psi_run.sources)
+        assert np.abs(xi_run.values @ vectors - psi_run.values).max() < 1e-12
+    assert len(np.unique(runs["xi"][-1].sources)) > 1  # GPI did use other policies
+
+
+def test_listing_step_by_step() -> None:
+    """One step of task 2: who is chosen, who is updated, towards which action; worked by hand."""
+    mdp = FiniteMDP(np.eye(2)[None, :, None, :], 0.5)  # one state; action j emits feature j
+    stored = np.zeros((2, 1, 2, 2))
+    stored[0, 0] = [[0.0, 2.0], [4.0, 1.0]]  # source: under its own R_0 = (0, 1): 2, 1; under R_1: 0, 4
+    stored[1, 0] = [[3.0, 0.0], [1.0, 1.0]]  # current: under R_1 = (1, 0): 3, 1
+    readouts = np.array([[0.0, 1.0], [1.0, 0.0]])
+    run = learn_task(
+        mdp, 1, stored, readouts, np.eye(2), FeatureEstimate.indicator(mdp), Constant(0.5), Constant(0.25), 1,
+        0.0, np.random.default_rng(0),
+    )  # fmt: skip
+    assert run.sources.tolist() == [0]  # 4 is the largest entry under R_1
+    assert run.path.actions.tolist() == [1]
+    # Current policy: target e_1 + 0.5 xi_1(b): b is the GPI action, though a is greedy for policy 1 alone.
+    assert np.array_equal(run.values[1, 0, 1], 0.5 * np.array([1.0, 1.0]) + 0.5 * np.array([0.5, 1.5]))
+    # Source policy: target e_1 + 0.5 xi_0(a), for a is its own greedy action under its own R_0.
+    assert np.array_equal(run.values[0, 0, 1], 0.75 * np.array([4.0, 1.0]) + 0.25 * np.array([0.0, 2.0]))
+    assert np.array_equal(run.values[:, 0, 0], stored[:, 0, 0])
+
+
+def test_new_task_starts_from_the_values_of_the_last() -> None:
+    mdp = random_mdp(6)
+    readouts = dyadic(np.random.default_rng(6), (2, 4))
+    runs = learn_tasks(
+        mdp, readouts, np.zeros((4, 3, 4)), np.eye(4), FeatureEstimate.indicator(mdp), Constant(0), 50, 0.5,
+        np.random.default_rng(0),
+    )  # fmt: skip
+    assert np.array_equal(runs[1].values[1], runs[0].values[0])
+    runs = learn_tasks(
+        mdp, readouts, np.zeros((4, 3, 4)), np.eye(4), FeatureEstimate.indicator(mdp), Constant(0.5), 1, 0.0,
+        np.random.default_rng(0),
+    )  # fmt: skip
+    first = runs[0].values[0]
+    assert first.any()
+    changed = (runs[1].values[1] != first).any(axis=-1)
+    assert changed.sum() <= 1  # one step later only one pair of the copy has changed
+
+
+def test_a_run_in_pieces_is_the_run_in_one() -> None:
+    """Counts of visits and the model go on where the run before stopped."""
+    mdp = FiniteMDP(np.eye(2)[None, :, None, :], 0.5)
+    estimate = FeatureEstimate.one_step_model(np.full((1, 2, 2), 0.5), 0.25)
+
+    def run(values: Array, steps: int, before: learning.TaskRun | None = None) -> learning.TaskRun:
+        readouts = np.array([[1.0, 0.0]])
+        return learn_task(
+            mdp, 0, values, readouts, np.eye(2), estimate, Harmonic(2), Constant(0), steps, 0.0,
+            np.random.default_rng(0), before=before,
+        )  # fmt: skip
+
+    start = np.zeros((1, 1, 2, 2))
+    whole, half = run(start, 10), run(start, 5)
+    assert np.array_equal(run(half.values, 5, half).values, whole.values)
+
+
+# --- Compiled or not ----------------------------------------------------------------------------
+
+SCRIPT = """
+import sys
+if {blocked}:
+    sys.modules["numba"] = None
+import hashlib
+import numpy as np
+from sfr_theory import learning as L
+from sfr_theory.random_mdp import Shape, garnet
+assert L.has_numba() != {blocked}
+rng = np.random.default_rng(1)
+mdp = garnet(rng, 1, Shape(6, 3, 5), 0.9)[0]
+reward = rng.normal(size=5)
+path = L.sample_path(mdp, L.uniform_behaviour(mdp), 4000, rng, restart=0.1)
+p = L.FeatureEstimate.one_step_model(L.uniform_model(mdp), 0.1).along(path)
+steps = L.Polynomial(0.7)(path.visit_number)
+xi = L.learn_xi(mdp, path, reward, p, steps, rng.normal(size=(6, 3, 5)), np.arange(0, 4001, 500))
+model = L.FeatureEstimate.one_step_model(L.uniform_model(mdp), 0.1)
+initial = rng.normal(size=(6, 3, 5))
+last = L.learn_tasks(
+    mdp, rng.normal(size=(3, 5)), initial, np.eye(5), model, L.Harmonic(5), 1500, 0.2, rng, 0.1
+)[-1]
+arrays = (path.states, path.features, p, xi, last.values, last.sources)
+print(hashlib.sha256(b"".join(array.tobytes() for array in arrays)).hexdigest())
+"""
+
+
+@pytest.mark.slow
+def test_without_numba_the_same_numbers_bit_for_bit() -> None:
+    pytest.importorskip("numba")
+    digests = {
+        subprocess.run(
+            [sys.executable, "-c", SCRIPT.format(blocked=blocked)], check=True, capture_output=True, text=True
+        ).stdout
+        for blocked in (False, True)
+    }
+    assert len(digests) == 1
+
+
+# --- Bad input ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: Polynomial(0.5), "omega is 0.5"),
+        (lambda: Polynomial(1.1), "omega is 1.1"),
+        (lambda: Harmonic(0), "horizon is 0"),
+        (lambda: Constant(1.5), "must lie in"),
+        (lambda: FeatureEstimate.one_step_model(np.ones((1, 1, 1)), 0), "beta is 0"),
+        (lambda: one_pair_path([]), "path.states"),
+        (lambda: Path(np.array([0]), np.array([0]), np.array([0]), np.array([0, 1])), "one length"),
+        (lambda: Path(np.array([-1]), np.array([0]), np.array([0]), np.array([0])), "non-negative"),
+    ],
+)
+def test_bad_arguments_are_named(call: object, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        call()  # type: ignore[operator]
+
+
+def test_bad_learning_input_is_named() -> None:
+    mdp = random_mdp(0)
+    rng = np.random.default_rng(0)
+    path = path_of_visits(mdp, np.array([0, 1]), np.array([0, 2]), rng)
+    good = {
+        "path": path, "cumulants": np.zeros((2, 4)), "readout": np.ones(4), "step_sizes": np.ones(2),
+        "gamma": 0.5, "initial": np.zeros((4, 3, 4)), "checkpoints": np.array([2]),
+    }  # fmt: skip
+    learn(**good)  # type: ignore[arg-type]
+    for change, message in (
+        ({"checkpoints": np.array([3])}, "checkpoint 3"),
+        ({"checkpoints": np.array([2, 1])}, "increasing"),
+        ({"cumulants": np.zeros((2, 3))}, "cumulants has shape"),
+        ({"readout": np.ones(3)}, "initial has shape"),
+        ({"step_sizes": np.array([0.5, 1.5])}, "step_sizes"),
+        ({"initial": np.zeros((1, 3, 4))}, "a state beyond"),
+        ({"initial": np.zeros((4, 2, 4))}, "an action beyond"),
+    ):
+        with pytest.raises(InputError, match=message):
+            learn(**(good | change))  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="start is 9"):
+        sample_path(mdp, uniform_behaviour(mdp), 5, rng, start=9)
+    with pytest.raises(InputError, match="behaviour"):
+        sample_path(mdp, np.ones((4, 3)), 5, rng)
