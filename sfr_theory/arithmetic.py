@@ -79,12 +79,20 @@ def float_array(values: Any) -> NDArray[np.float64]:
     array = np.asarray(values)
     if array.dtype == object:
         return np.array([float(value) for value in array.reshape(-1)], dtype=np.float64).reshape(array.shape)
-    return array.astype(np.float64)
+    return array.astype(np.float64, copy=False)
 
 
 def is_exact(array: Array) -> bool:
     """Whether the entries are rationals."""
     return array.dtype == object
+
+
+def in_arithmetic_of(array: Array, values: Any) -> Array:
+    """`values` (numbers of any kind) in the arithmetic of `array`."""
+    if is_exact(array):
+        given = np.asarray(values, dtype=object)
+        return given if all(isinstance(value, fmpq) for value in given.reshape(-1)) else exact_array(given)
+    return float_array(values)
 
 
 def zeros(shape: tuple[int, ...], like: Array) -> Array:

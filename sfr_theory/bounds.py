@@ -32,11 +32,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cached_property
-from itertools import pairwise
 
 import numpy as np
 
-from sfr_theory.arithmetic import Array, Number, float_array, is_exact
+from sfr_theory.arithmetic import Array, Number, float_array, is_exact, zeros
 from sfr_theory.claims import Verdict
 from sfr_theory.operators import absolute_norm, q_from_xi, value_seminorm
 
@@ -266,54 +265,42 @@ STATEMENTS: dict[str, Statement] = {
 def affine_distance(target: Array, source: Array) -> Array:
     """inf over a > 0, c of max over points of |y - a x - c|, for y, x of shape (..., N) -> (...).
 
-    For a given slope a the best shift leaves half the range of y - a x. That is convex and piecewise
-    linear in a, so the infimum over a > 0 is attained at a = 0 or at the slope of an edge of the convex
-    hull of the points (x, y). Exact arithmetic walks the hull. float64 narrows a bracket of the minimum by
-    golden section, over a whole batch; it returns the value at the a it found, which is never too small.
+    For a given slope a the best shift c leaves half the range of y - a x. That is convex and piecewise linear
+    in a: the largest of the lines (y_i - y_j - a (x_i - x_j)) / 2. Two lines that touch it bracket the
+    minimum over a >= 0, one falling and one rising; where they meet, either the function touches them too
+    and the minimum is found, or a new line replaces one of them. There are finitely many lines, so this ends,
+    in a few steps. The value returned is one that the function takes, so rounding never makes it too small.
     """
-    if is_exact(target):
-        flat = (array.reshape(-1, array.shape[-1]) for array in (target, source))
-        result = np.empty(target.shape[:-1], dtype=object)
-        result.reshape(-1)[:] = [_exact_affine_distance(y, x) for y, x in zip(*flat, strict=True)]
-        return result
 
-    def half_range(slope: Array) -> Array:
+    def touching_line(slope: Array) -> tuple[Array, Array]:
+        """(rise, run) with half the range of y - a x equal to (rise - a run) / 2 at this slope."""
         residual = target - slope[..., None] * source
-        return (residual.max(axis=-1) - residual.min(axis=-1)) / 2
+        top, bottom = residual.argmax(axis=-1)[..., None], residual.argmin(axis=-1)[..., None]
 
-    # Beyond range(y) / range(x) twice over, the residual's range exceeds that at a = 0.
-    spread = source.max(axis=-1) - source.min(axis=-1)
-    low = np.zeros(target.shape[:-1])
-    high = np.divide(4 * half_range(low), spread, out=np.zeros_like(low), where=spread > 0)
-    golden = (np.sqrt(5) - 1) / 2
-    inner, outer = high - golden * (high - low), low + golden * (high - low)
-    inner_value, outer_value = half_range(inner), half_range(outer)
-    for _ in range(40):
-        keep_low = inner_value <= outer_value
-        low, high = np.where(keep_low, low, inner), np.where(keep_low, outer, high)
-        probe = np.where(keep_low, high - golden * (high - low), low + golden * (high - low))
-        probe_value = half_range(probe)
-        inner, outer = np.where(keep_low, probe, outer), np.where(keep_low, inner, probe)
-        inner_value, outer_value = (
-            np.where(keep_low, probe_value, outer_value),
-            np.where(keep_low, inner_value, probe_value),
-        )
-    return np.minimum(np.minimum(inner_value, outer_value), half_range(np.zeros_like(low)))
+        def difference(values: Array) -> Array:
+            return (np.take_along_axis(values, top, -1) - np.take_along_axis(values, bottom, -1))[..., 0]
 
+        return difference(target), difference(source)
 
-def _exact_affine_distance(y: Array, x: Array) -> Number:
-    def cross(o: tuple[Number, Number], a: tuple[Number, Number], b: tuple[Number, Number]) -> Number:
-        return (a[0] - o[0]) * (b[1] - o[1]) - (a[1] - o[1]) * (b[0] - o[0])
-
-    points = sorted(zip(x, y, strict=True))
-    slopes = {0 * y[0]}
-    for ordered in (points, points[::-1]):
-        chain: list[tuple[Number, Number]] = []
-        for point in ordered:
-            while len(chain) >= 2 and cross(chain[-2], chain[-1], point) <= 0:
-                chain.pop()
-            chain.append(point)
-        pairs = pairwise(chain)
-        slopes |= {(b[1] - a[1]) / (b[0] - a[0]) for a, b in pairs if a[0] != b[0]}
-    residuals = (y - slope * x for slope in slopes if slope >= 0)
-    return min((residual.max() - residual.min()) / 2 for residual in residuals)
+    slope = zeros(target.shape[:-1], like=target)
+    falling_rise, falling_run = touching_line(slope)
+    best = falling_rise  # the range at a = 0
+    # As a grows the range tends to the line through the leftmost and the rightmost point.
+    left, right = source.argmin(axis=-1)[..., None], source.argmax(axis=-1)[..., None]
+    rising_rise = (np.take_along_axis(target, left, -1) - np.take_along_axis(target, right, -1))[..., 0]
+    rising_run = (np.take_along_axis(source, left, -1) - np.take_along_axis(source, right, -1))[..., 0]
+    # Where the range does not fall at a = 0 it never will: nothing to do.
+    open_ = falling_run > 0
+    while open_.any():
+        width = np.where(open_, falling_run - rising_run, 1)
+        slope = np.where(open_, (falling_rise - rising_rise) / width, slope)
+        rise, run = touching_line(slope)
+        found = rise - slope * run
+        best = np.where(open_, np.minimum(best, found), best)
+        falls = run > 0
+        # A new line is strictly flatter than the two that met; without one the bracket is closed.
+        flatter = (rising_run < run) & (run < falling_run)
+        open_ = open_ & flatter & (found > falling_rise - slope * falling_run)
+        falling_rise, falling_run = np.where(falls, rise, falling_rise), np.where(falls, run, falling_run)
+        rising_rise, rising_run = np.where(falls, rising_rise, rise), np.where(falls, rising_run, run)
+    return best / 2

@@ -206,7 +206,12 @@ def _stochastic_rows(kernel: Array, exact: bool) -> Array:
     if len(wrong):
         place = tuple(wrong[0])
         raise InputError(f"kernel[{_place(place)}] sums to {totals[place]}; each row must sum to 1")
-    return kernel if exact else kernel / totals[:, :, None, None]
+    if exact:
+        return kernel
+    # A row that sums to 1 as well as floats can is left alone, so that storing and loading changes nothing.
+    rounding = np.finfo(float).eps * kernel.shape[2] * kernel.shape[3]
+    divisor = np.where(np.abs(totals - 1.0) > rounding, totals, 1.0)
+    return kernel / divisor[:, :, None, None]
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,13 +24,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from sfr_theory.arithmetic import Array, Number, matmul
+from sfr_theory.arithmetic import Array, Number, in_arithmetic_of, matmul
 from sfr_theory.mdp import Dynamics
 
 
 def q_from_xi(xi: Array, reward: Array) -> Array:
     """Q = sum over phi of R xi (eqn:xi_definition): (..., S, A, F), (..., F) -> (..., S, A)."""
-    return matmul(xi, reward[..., None, :, None])[..., 0]
+    return matmul(xi, in_arithmetic_of(xi, reward)[..., None, :, None])[..., 0]
 
 
 def greedy(q: Array) -> Array:
@@ -62,6 +62,7 @@ def expected_next(mdp: Dynamics, values: Array) -> Array:
 
 def expected_reward(mdp: Dynamics, reward: Array) -> Array:
     """r(s, a) = sum over phi of R(phi) p(phi | s, a): (..., F) -> (..., S, A)."""
+    reward = in_arithmetic_of(mdp.feature_probability, reward)
     return q_from_xi(align(mdp.feature_probability, 3, reward.ndim - 1), reward)
 
 
@@ -91,4 +92,5 @@ def value_seminorm(xi: Array, reward: Array) -> Number:
 
 def absolute_norm(f: Array, g: Array) -> Number:
     """sup over (s, a) of sum over phi of |f g| (t:xi_gpi_formulation); f is (..., S, A, F), g (..., F)."""
+    g = in_arithmetic_of(f, g)
     return np.abs(f * g[..., None, None, :]).sum(axis=-1).max(axis=(-2, -1))

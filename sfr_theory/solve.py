@@ -24,9 +24,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfr_theory.arithmetic import Array, Number, float_array, identity, is_exact, matmul, solve
+from sfr_theory.arithmetic import (
+    Array,
+    Number,
+    float_array,
+    identity,
+    in_arithmetic_of,
+    is_exact,
+    matmul,
+    solve,
+)
 from sfr_theory.errors import InputError
-from sfr_theory.mdp import Dynamics, FiniteMDP
+from sfr_theory.mdp import ROW_SUM_TOLERANCE, Dynamics, FiniteMDP
 from sfr_theory.operators import align, at_policy, bellman_q, expected_next, expected_reward
 
 MAX_ITERATIONS = 1000
@@ -44,24 +53,25 @@ class Solution:
     residual: Number
 
 
-def _is_stochastic(mdp: Dynamics, policy: Array) -> bool:
+def _check_policy(mdp: Dynamics, policy: Array, stochastic: bool) -> None:
     actions = mdp.feature_probability.shape[-2]
-    if policy.dtype.kind in "iu":
+    if not stochastic:
         if policy.size and not (policy.min() >= 0 and policy.max() < actions):
             raise InputError(f"policy names an action outside 0..{actions - 1}")
-        return False
+        return
     if policy.ndim < 2 or policy.shape[-1] != actions:
         raise InputError(f"a stochastic policy has shape (..., states, {actions}), not {policy.shape}")
-    totals = float_array(policy.sum(axis=-1))
-    if (policy < 0).any() or np.abs(totals - 1).max() > 1e-9:
+    if (policy < 0).any() or np.abs(float_array(policy.sum(axis=-1)) - 1).max() > ROW_SUM_TOLERANCE:
         raise InputError("each row of a stochastic policy must be non-negative and sum to 1")
-    return True
 
 
 def discounted_sum(mdp: Dynamics, policy: Array, cumulant: Array) -> Array:
     """C(s, a) of a cumulant of shape (..., S, A, D) along a policy; see the module's text."""
     policy = np.asarray(policy)
-    stochastic = _is_stochastic(mdp, policy)
+    stochastic = policy.dtype.kind not in "iu"
+    if stochastic:
+        policy = in_arithmetic_of(mdp.transition, policy)
+    _check_policy(mdp, policy, stochastic)
     lead = policy.ndim - (2 if stochastic else 1)
     transition = align(mdp.transition, 3, lead)
     cumulant = align(cumulant, 3, lead) if cumulant.ndim - 3 < lead else cumulant

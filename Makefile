@@ -1,0 +1,35 @@
+# Two commands do everything on a fresh machine with python3 and make: `make demo` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+EXTRAS := fa,proofs,test,dev
+INSTALLED := $(VENV)/.installed
+
+.PHONY: help demo test check lint bench clean
+help:  ## list the targets
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## /\1\t/' | expand -t 10
+
+$(INSTALLED): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[$(EXTRAS)]'
+	touch $@
+
+demo: $(INSTALLED)  ## the theory checks, then report/index.html
+	$(BIN)/python -m experiments.demo
+
+test: $(INSTALLED)  ## the whole test suite
+	$(BIN)/python -m pytest --numprocesses auto
+
+check: $(INSTALLED) lint  ## ruff, mypy and the fast tests
+	$(BIN)/python -m pytest --numprocesses auto -m "not slow"
+
+lint: $(INSTALLED)  ## ruff and mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(INSTALLED)  ## speed, as ratios measured in one run
+	$(BIN)/python -m benchmarks
+
+clean:  ## remove everything that was generated
+	rm -rf $(VENV) report counterexamples .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info

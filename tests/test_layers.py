@@ -1,0 +1,88 @@
+"""Who may import whom: the arrows of the architecture, read off the source."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = ("sfr_theory", "proofs_checks", "sfr_fa", "experiments", "benchmarks")
+
+# package or module prefix -> what it may import of ours
+ALLOWED = {
+    "sfr_theory": ("sfr_theory",),
+    "proofs_checks": ("proofs_checks", "sfr_theory"),
+    "sfr_fa": ("sfr_fa", "sfr_theory.gpi", "sfr_theory.claims", "sfr_theory.errors"),
+    "experiments": PACKAGES[:4],
+    "benchmarks": PACKAGES,
+}
+FORBIDDEN = {
+    "sfr_fa.agents": ("sfr_fa.environments", "sfr_fa.runner"),
+    "sfr_fa.kernels": PACKAGES,
+    "sfr_theory.arithmetic": ("sfr_theory.mdp", "sfr_theory.solve"),
+}
+
+
+def module_name(path):
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports(path):
+    """The dotted names that a file imports, `from a import b` as a.b."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: imports are absolute"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def within(name, prefixes):
+    return any(name == prefix or name.startswith(prefix + ".") for prefix in prefixes)
+
+
+FILES = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
+
+
+def test_there_is_something_to_check():
+    assert len(FILES) > 10
+    assert "sfr_theory.errors.InputError" in imports(ROOT / "sfr_theory" / "mdp.py")
+
+
+@pytest.mark.parametrize("path", FILES, ids=module_name)
+def test_imports_follow_the_arrows(path):
+    name = module_name(path)
+    allowed = ALLOWED[name.split(".")[0]]
+    for imported in imports(path):
+        if within(imported, PACKAGES):
+            assert within(imported, allowed), f"{name} must not import {imported}"
+        for module, forbidden in FORBIDDEN.items():
+            if within(name, (module,)) and not within(imported, (module,)):
+                assert not within(imported, forbidden), f"{name} must not import {imported}"
+
+
+BLOCK_HEAVY_PACKAGES = """
+import sys
+class Blocker:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {"torch", "numba", "gymnasium", "z3"}:
+            raise ImportError(f"{name} is blocked")
+sys.meta_path.insert(0, Blocker())
+import importlib, pkgutil, sfr_theory, proofs_checks
+for package in (sfr_theory, proofs_checks):
+    for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+            print(module.name)
+"""
+
+
+def test_the_theory_imports_without_torch_numba_gymnasium_or_z3():
+    result = subprocess.run(
+        [sys.executable, "-c", BLOCK_HEAVY_PACKAGES], capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stderr
+    assert "sfr_theory.check_gpi_bound" in result.stdout

@@ -1,0 +1,175 @@
+"""The command line: verdicts, exit codes, JSON, counterexamples that reproduce."""
+
+import json
+import subprocess
+import sys
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+
+from sfr_theory import bounds
+from sfr_theory.bound_runs import Plan, check_generated, check_problem
+from sfr_theory.check_gpi_bound import Options, main
+from sfr_theory.claims import Verdict
+from sfr_theory.errors import InputError
+from sfr_theory.files import load_problem, save_problem
+from sfr_theory.random_mdp import Shape
+from tests.theory.examples import equal_values, hidden_error
+
+PRINTED = ["thm2/printed", "thm2/printed-value-norm"]
+
+
+def run(tmp_path, *arguments):
+    command = [
+        sys.executable,
+        "-m",
+        "sfr_theory.check_gpi_bound",
+        "--counterexamples",
+        str(tmp_path / "found"),
+    ]
+    return subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
+
+
+def test_a_run_refutes_what_is_printed_and_supports_the_rest(tmp_path):
+    result = run(tmp_path, "--mdps", "600", "--json", "-", "--plot", str(tmp_path / "plot.svg"))
+    assert result.returncode == 0, result.stderr
+    payload = json.loads(result.stdout)
+    assert payload["seed"] == 0
+    assert payload["gamma"] == 0.9
+    assert set(payload["statements"]) == set(bounds.STATEMENTS)
+    for name, entry in payload["statements"].items():
+        assert entry["instances"] == 600
+        assert set(entry["worst"]) == {"left", "right", "epsilon", "reward_distance"}
+        if name in PRINTED:
+            assert entry["verdict"] == "REFUTED"
+            assert entry["violations"] > 0
+            assert entry["worst_ratio"] > 1
+        else:
+            assert entry["verdict"] == "SUPPORTED"
+            assert entry["violations"] == 0
+            assert entry["counterexample"] is None
+    # The table went to standard error, the picture and the counterexamples to files.
+    assert "thm2/sharp-value" in result.stderr
+    assert (tmp_path / "plot.svg").read_text().startswith("<?xml")
+    for name in PRINTED:
+        path = tmp_path / "found" / f"{name.replace('/', '-')}.json"
+        written = json.loads(path.read_text())
+        written.pop("comment")
+        assert written == payload["statements"][name]["counterexample"]
+        again = run(tmp_path, "--exact", "--mdp", str(path), "--statement", name, "--json", "-")
+        entry = json.loads(again.stdout)["instances"][0]["statements"][name]
+        assert entry["holds"] is False
+        assert again.returncode == 0
+
+
+def test_results_do_not_depend_on_the_number_of_workers(tmp_path):
+    arguments = ("--mdps", "520", "--family", "garnet", "--json", "-")
+    one, two = (run(tmp_path, *arguments, "--workers", workers).stdout for workers in "12")
+    assert one == two
+
+
+def test_exact_and_float_runs_agree_on_the_same_problems():
+    plan = Plan(mdps=27, shape=Shape(3, 2, 3, 2), families=("adversarial", "garnet", "ties"))
+    for exact, approximate in zip(
+        check_generated(replace(plan, exact=True), 1, lambda _: None),
+        check_generated(plan, 1, lambda _: None),
+        strict=True,
+    ):
+        np.testing.assert_allclose(
+            approximate.terms.right, exact.terms.right.astype(float), atol=1e-9, err_msg=exact.statement.id
+        )
+
+
+def test_files_give_exact_fractions(tmp_path):
+    save_problem(hidden_error(), tmp_path / "problem.json")
+    result = run(tmp_path, "--exact", "--mdp", str(tmp_path / "problem.json"), "--json", "-")
+    statements = json.loads(result.stdout)["instances"][0]["statements"]
+    assert (statements["thm2/printed"]["left"], statements["thm2/printed"]["right"]) == ("1", "0")
+    assert statements["thm2/printed"]["ratio"] is None  # infinite
+    assert (statements["thm2/sharp"]["left"], statements["thm2/sharp"]["right"]) == ("1", "6")
+    assert result.returncode == 0
+
+
+def test_worst_ties(tmp_path):
+    plan = Plan(exact=True)
+    assert check_problem(plan, equal_values())["thm2/printed"].left == 0
+    worst = check_problem(replace(plan, ties="worst"), equal_values())
+    assert worst["thm2/printed"].left == 2
+    assert worst["thm2/sharp"].left == 0
+    save_problem(equal_values(), tmp_path / "tie.json")
+    result = run(tmp_path, "--exact", "--ties", "worst", "--mdp", str(tmp_path / "tie.json"), "--json", "-")
+    assert json.loads(result.stdout)["instances"][0]["statements"]["thm2/printed"]["left"] == "2"
+
+
+def test_a_violated_statement_that_should_hold_exits_with_1(monkeypatch, capsys, tmp_path):
+    lowered = replace(
+        bounds.STATEMENTS["thm2/sharp"],
+        terms=lambda e: replace(bounds.thm2_sharp(e), right=bounds.thm2_sharp(e).right / 50),
+    )
+    monkeypatch.setitem(bounds.STATEMENTS, "thm2/sharp", lowered)
+    options = Options(mdps=100, statement=("thm2/sharp",), workers=1, counterexamples=str(tmp_path))
+    assert main(options) == 1
+    assert "unexpected" in capsys.readouterr().out
+    assert load_problem(tmp_path / "thm2-sharp.json").mdp.is_exact
+
+
+def test_without_adversaries_the_printed_statement_is_inconclusive(capsys):
+    options = Options(mdps=30, family=("garnet",), statement=("thm2/printed-value-norm",), workers=1)
+    assert main(options) == 0
+    assert "INCONCLUSIVE" in capsys.readouterr().out
+
+
+def test_adversaries_that_refute_nothing_are_a_failure(monkeypatch):
+    """If the adversarial family had every chance and found nothing, something is broken."""
+    harmless = replace(bounds.STATEMENTS["thm2/printed"], terms=bounds.thm2_corrected)
+    monkeypatch.setitem(bounds.STATEMENTS, "thm2/printed", harmless)
+    [summary] = check_generated(
+        Plan(mdps=60, families=("adversarial",), statements=("thm2/printed",)), 1, lambda _: None
+    )
+    assert summary.verdict is Verdict.INCONCLUSIVE
+    assert not summary.as_expected
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--mdps", "0"], "--mdps is 0; it must be at least 1"),
+        (["--workers", "0"], "--workers is 0; it must be at least 1"),
+        (["--seed", "-1"], "--seed is -1"),
+        (["--gamma", "1"], "gamma is 1; it must be at least 0 and less than 1"),
+        (["--gamma", "abc"], "gamma: 'abc' is not a number"),
+        (["--states", "0"], "states is 0; it must be at least 1"),
+        (["--epsilon", "-1"], "--epsilon is -1.0"),
+        (["--family", "nonsense"], "--family nonsense is unknown; choose from garnet"),
+        (["--statement", "thm9"], "--statement thm9 is unknown; choose from gpi/linear"),
+        (["--ties", "worst"], "--ties worst needs --exact"),
+        (["--mdp", "nowhere.json"], "cannot read nowhere.json"),
+        (["--mdps", "5", "--plot", "a.xyz"], "cannot plot to a.xyz"),
+        (["--mdps", "5", "--json", "/dev/null/x.json"], "cannot write /dev/null/x.json"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_code_2(tmp_path, arguments, message):
+    result = run(tmp_path, *arguments)
+    assert result.returncode == 2
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
+
+
+def test_an_unknown_flag_exits_with_2(tmp_path):
+    result = run(tmp_path, "--nonsense")
+    assert result.returncode == 2
+    assert "Traceback" not in result.stderr
+
+
+def test_help_teaches(tmp_path):
+    result = run(tmp_path, "--help")
+    assert result.returncode == 0
+    for field in fields(Options):
+        assert f"--{field.name}" in result.stdout
+
+
+def test_plans_are_validated_for_library_users_too():
+    with pytest.raises(InputError, match="unknown"):
+        Plan(families=("nonsense",))

@@ -1,0 +1,43 @@
+"""GPI picks the largest entry, in one stage or in two."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sfr_theory.gpi import gpi_choice, gpi_policy, gpi_values
+from sfr_theory.operators import at_policy
+from sfr_theory.solve import optimal, policy_q
+from tests.strategies import problems
+
+
+def test_the_best_of_two_policies():
+    q = np.array([[[1.0, 0.0]], [[0.0, 2.0]]])
+    assert gpi_policy(q).tolist() == [1]
+    assert gpi_values(q).tolist() == [[1.0, 2.0]]
+    policy, action = gpi_choice(q[:, 0])
+    assert (policy, action) == (1, 1)
+
+
+def test_ties_go_to_the_first_policy_then_the_first_action():
+    assert gpi_choice(np.array([[0.0, 1.0], [1.0, 0.0]])) == (0, 1)
+    assert gpi_choice(np.zeros((3, 2))) == (0, 0)
+
+
+@given(st.integers(0, 10_000))
+def test_two_stages_reach_the_same_value(seed):
+    q = np.random.default_rng(seed).integers(-2, 3, size=(4, 3, 2)).astype(float)  # K, S, A with many ties
+    policy, action = gpi_choice(q.swapaxes(0, 1))
+    states = np.arange(3)
+    assert (q[policy, states, action] == gpi_values(q).max(axis=-1)).all()
+    assert (q[policy, states, action] == gpi_values(q)[states, gpi_policy(q)]).all()
+
+
+@given(problems())
+def test_gpi_improves_on_every_policy(problem):
+    """Barreto's policy improvement, exactly: Q of the GPI policy is at least each Q it was made from."""
+    mdp, target = problem.mdp, problem.target
+    policies = optimal(mdp, problem.sources).policy
+    q = np.stack([policy_q(mdp, policy, target) for policy in policies])
+    improved = policy_q(mdp, gpi_policy(q), target)
+    assert (improved >= q.max(axis=0)).all()
+    assert (at_policy(improved[..., None], gpi_policy(q))[..., 0] >= q.max(axis=(0, 2))).all()

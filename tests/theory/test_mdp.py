@@ -1,0 +1,121 @@
+"""FiniteMDP and TransferProblem accept what is right and answer the rest in a sentence."""
+
+import pickle
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from sfr_theory.arithmetic import float_array
+from sfr_theory.errors import InputError
+from sfr_theory.mdp import FiniteMDP, TransferProblem
+from sfr_theory.random_mdp import Shape, garnet
+from tests.strategies import mdps, problems
+
+ONE = np.ones((1, 1, 1, 1))
+
+
+@pytest.mark.parametrize(
+    ("kernel", "gamma", "message"),
+    [
+        (ONE, 1.0, "gamma is 1.0; it must be at least 0 and less than 1"),
+        (ONE, -0.1, "gamma is -0.1"),
+        (ONE, float("nan"), "gamma: nan is not a finite number"),
+        (ONE, "half", "gamma: 'half' is not a number"),
+        (ONE * 0.9, 0.5, r"kernel\[0, 0\] sums to 0.9; each row must sum to 1"),
+        (-ONE, 0.5, r"kernel\[0, 0, 0, 0\] is -1.0; a probability cannot be negative"),
+        (ONE * np.nan, 0.5, r"kernel\[0, 0, 0, 0\] is nan"),
+        (np.ones((1, 1, 1)), 0.5, r"kernel has 3 axes; it needs 4: \(states, actions, states, features\)"),
+        (np.ones((2, 1, 1, 1)), 0.5, "2 states on its first axis and 1 next states"),
+        (np.ones((0, 1, 0, 1)), 0.5, "there must be a state"),
+        ([[1, 2], [3]], 0.5, "kernel: its entries must be numbers in equal rows"),
+        ([[[["1/2", "1/3"]]]], "1/2", r"kernel\[0, 0\] sums to 5/6"),
+    ],
+)
+def test_bad_mdps(kernel, gamma, message):
+    with pytest.raises(InputError, match=message):
+        FiniteMDP(kernel, gamma)
+
+
+def test_bad_feature_vectors():
+    with pytest.raises(
+        InputError, match="feature_vectors has 2 rows; it needs one for each of the 1 features"
+    ):
+        FiniteMDP(ONE, 0.5, [[1.0], [2.0]])
+
+
+@pytest.mark.parametrize(
+    ("target", "sources", "approximations", "message"),
+    [
+        ([1.0, 2.0], [[1.0]], None, "target gives 2 rewards; it needs one for each of the 1 features"),
+        ([1.0], [[1.0, 2.0]], None, "sources gives 2 rewards"),
+        ([1.0], [], None, "sources is empty; give at least one source task"),
+        ([1.0], [1.0], None, r"sources has 1 axes; it needs 2: \(tasks, features\)"),
+        ([np.inf], [[1.0]], None, r"target\[0\] is inf"),
+        (
+            [1.0],
+            [[1.0]],
+            [[[[1.0, 2.0]]]],
+            r"approximations has shape \(1, 1, 1, 2\); it needs \(1, 1, 1, 1\)",
+        ),
+    ],
+)
+def test_bad_problems(target, sources, approximations, message):
+    with pytest.raises(InputError, match=message):
+        TransferProblem(FiniteMDP(ONE, 0.5), target, sources, approximations)
+
+
+def test_arithmetic_follows_the_numbers():
+    assert not FiniteMDP(ONE, 0.5).is_exact
+    assert FiniteMDP(ONE, Fraction(1, 2)).is_exact
+    assert FiniteMDP([[[["1/2", "1/2"]]]], 0.5).is_exact
+
+
+def test_arrays_are_frozen():
+    mdp = FiniteMDP(ONE, 0.5)
+    for array in (mdp.kernel, mdp.transition, mdp.feature_probability):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 0
+    with pytest.raises(AttributeError):
+        mdp.gamma = 0.9  # type: ignore[misc]
+
+
+def test_the_callers_array_stays_the_callers():
+    kernel = ONE.copy()
+    mdp = FiniteMDP(kernel, 0.5)
+    kernel[:] = 7
+    assert mdp.kernel[0, 0, 0, 0] == 1
+
+
+@given(mdps(with_vectors=True))
+def test_marginals_pickle_and_conversion(mdp):
+    assert (mdp.transition.sum(axis=-1) == 1).all()
+    assert (mdp.feature_probability.sum(axis=-1) == 1).all()
+    assert pickle.loads(pickle.dumps(mdp)) == mdp
+    assert not pickle.loads(pickle.dumps(mdp)).kernel.flags.writeable
+    again = mdp.to_float().to_exact()
+    np.testing.assert_allclose(float_array(again.kernel), float_array(mdp.kernel), atol=1e-15)
+
+
+@given(problems())
+def test_problems_pickle(problem):
+    again = pickle.loads(pickle.dumps(problem))
+    assert again.mdp == problem.mdp
+    assert (again.target == problem.target).all()
+    assert (again.sources == problem.sources).all()
+
+
+def test_a_batch_gives_the_same_marginals_as_its_members():
+    batch = garnet(np.random.default_rng(1), 5, Shape(4, 2, 3, 1), 0.9)
+    for b in range(len(batch)):
+        assert (batch[b].transition == batch.transition[b]).all()
+        assert (batch[b].feature_probability == batch.feature_probability[b]).all()
+
+
+def test_state_features_make_xi_count_states():
+    batch = garnet(np.random.default_rng(1), 1, Shape(4, 2, 3, 1), 0.9)
+    mdp = batch[0].with_state_features()
+    assert mdp.num_features == 4
+    assert (mdp.transition == batch[0].transition).all()
+    assert (mdp.feature_probability == np.eye(4)[:, None, :]).all()

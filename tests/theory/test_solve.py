@@ -1,0 +1,166 @@
+"""Exact solutions: closed forms, identities, two arithmetics, and QuantEcon as an outside solver."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from quantecon.markov import DiscreteDP
+
+from sfr_theory.arithmetic import exact_array, float_array, fraction_array, matmul
+from sfr_theory.errors import InputError
+from sfr_theory.mdp import FiniteMDP
+from sfr_theory.operators import bellman_q, bellman_xi_policy, expected_reward, q_from_xi
+from sfr_theory.random_mdp import FAMILIES, Shape, deterministic, dyadic, garnet
+from sfr_theory.solve import (
+    optimal,
+    optimal_actions,
+    policy_psi,
+    policy_q,
+    policy_xi,
+    successor_representation,
+)
+from tests.strategies import mdps, policies, rewards, stochastic_policies
+
+with_policy = mdps(with_vectors=True).flatmap(
+    lambda mdp: st.tuples(st.just(mdp), st.one_of(policies(mdp), stochastic_policies(mdp)), rewards(mdp))
+)
+with_reward = mdps().flatmap(lambda mdp: st.tuples(st.just(mdp), rewards(mdp)))
+
+
+def two_state_cycle(gamma):
+    """0 -> 1 -> 0 for ever, with feature 0 on the way out and feature 1 on the way back."""
+    kernel = np.full((2, 1, 2, 2), Fraction(0), dtype=object)
+    kernel[0, 0, 1, 0] = kernel[1, 0, 0, 1] = Fraction(1)
+    return FiniteMDP(kernel, gamma)
+
+
+def test_xi_of_a_cycle_in_closed_form():
+    gamma = Fraction(9, 10)
+    xi = policy_xi(two_state_cycle(gamma), np.zeros(2, dtype=int))
+    even, odd = 1 / (1 - gamma**2), gamma / (1 - gamma**2)
+    assert (fraction_array(xi)[:, 0] == np.array([[even, odd], [odd, even]], dtype=object)).all()
+
+
+def test_successor_representation_counts_the_current_state_first():
+    gamma = Fraction(1, 2)
+    sr = successor_representation(two_state_cycle(gamma), np.zeros(2, dtype=int))
+    assert (fraction_array(sr)[0, 0] == np.array([Fraction(4, 3), Fraction(2, 3)])).all()
+
+
+def test_optimal_choice_between_now_and_later():
+    """Action 0 pays 1 now and stays; action 1 pays 0 and moves to a state that pays 3 for ever."""
+    kernel = np.zeros((2, 2, 2, 3))
+    kernel[0, 0, 0, 1] = kernel[0, 1, 1, 0] = kernel[1, :, 1, 2] = 1
+    reward = np.array([0.0, 1.0, 3.0])
+    patient = optimal(FiniteMDP(kernel, 0.5), reward)
+    assert patient.policy[0] == 1
+    np.testing.assert_allclose(patient.q, [[1 + 0.5 * 3, 3.0], [6.0, 6.0]], atol=1e-15)
+    hasty = optimal(FiniteMDP(kernel, 0.25), reward)
+    assert hasty.policy[0] == 0
+    np.testing.assert_allclose(hasty.q[0], [4 / 3, 1.0], atol=1e-15)
+
+
+@given(with_policy)
+def test_identities_hold_exactly(case):
+    mdp, policy, reward = case
+    xi, q, psi = policy_xi(mdp, policy), policy_q(mdp, policy, reward), policy_psi(mdp, policy)
+    assert (q_from_xi(xi, reward) == q).all()
+    assert (xi.sum(axis=-1) == 1 / (1 - mdp.gamma)).all()
+    assert (matmul(xi, mdp.linear_features) == psi).all()
+    sr = successor_representation(mdp, policy)
+    assert (sr.sum(axis=-1) == 1 / (1 - mdp.gamma)).all()
+
+
+@given(with_policy)
+def test_xi_is_the_limit_of_its_series(case):
+    """Two methods: the solve, and summing gamma^k p(phi_{t+k} | s, a) term by term."""
+    mdp, policy, _ = case
+    mdp, policy = mdp.to_float(), policy if policy.dtype.kind == "i" else float_array(policy)
+    choice = np.eye(mdp.num_actions)[policy] if policy.dtype.kind == "i" else policy
+    features, terms = mdp.feature_probability, 60
+    total, discounted = np.zeros_like(features), features
+    for k in range(terms):
+        total = total + mdp.gamma**k * discounted
+        discounted = np.einsum("san,nb,nbf->saf", mdp.transition, choice, discounted)
+    remainder = mdp.gamma**terms / (1 - mdp.gamma)
+    assert np.abs(policy_xi(mdp, policy) - total).max() <= remainder + 1e-12
+
+
+@given(with_reward)
+def test_optimal_solves_the_bellman_equation_exactly(case):
+    mdp, reward = case
+    solution = optimal(mdp, reward)
+    assert solution.residual == 0
+    assert (bellman_q(mdp, reward, solution.q) == solution.q).all()
+    assert (policy_q(mdp, solution.policy, reward) == solution.q).all()
+    xi = policy_xi(mdp, solution.policy)
+    assert (bellman_xi_policy(mdp, solution.policy, xi) == xi).all()
+
+
+@given(mdps().flatmap(lambda mdp: st.tuples(st.just(mdp), rewards(mdp), policies(mdp))))
+def test_no_policy_is_better_than_the_optimal_one(case):
+    mdp, reward, policy = case
+    assert (policy_q(mdp, policy, reward) <= optimal(mdp, reward).q).all()
+
+
+@given(with_reward)
+def test_float_and_exact_agree(case):
+    mdp, reward = case
+    exact, approximate = optimal(mdp, reward), optimal(mdp.to_float(), float_array(exact_array(reward)))
+    # Rewards up to 4 and gamma up to 0.99: values up to 400, condition number up to 200.
+    np.testing.assert_allclose(approximate.q, float_array(exact.q), atol=1e-10)
+    assert approximate.residual < 1e-10
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_batches_agree_with_single_solutions_and_with_quantecon(family):
+    shape = Shape(6, 3, 4, 2)
+    batch = FAMILIES[family](np.random.default_rng(5), 4, shape, 0.9, 0.1)
+    rewards = np.concatenate([batch.target[:, None], batch.sources], axis=1)
+    solution = optimal(batch.mdps, rewards)
+    assert solution.q.shape == (4, 3, 6, 3)
+    for b, task in np.ndindex(4, 3):
+        mdp = batch.mdps[b]
+        single = optimal(mdp, rewards[b, task])
+        np.testing.assert_allclose(solution.q[b, task], single.q, atol=1e-12)
+        # QuantEcon wants gamma in [0, 1) and warns at 0, where the answer is the reward itself.
+        if mdp.gamma > 0:
+            outside = DiscreteDP(expected_reward(mdp, rewards[b, task]), mdp.transition, mdp.gamma)
+            np.testing.assert_allclose(
+                single.q.max(axis=-1), outside.solve(method="policy_iteration").v, atol=1e-11
+            )
+        else:
+            assert (single.q == expected_reward(mdp, rewards[b, task])).all()
+
+
+def test_exact_optimum_of_forty_states():
+    rng = np.random.default_rng(2)
+    mdp = garnet(rng, 1, Shape(40, 3, 6, 1), 0.9)[0].to_exact()
+    reward = exact_array(dyadic(rng, (6,)))
+    solution = optimal(mdp, reward)
+    assert solution.residual == 0
+    np.testing.assert_allclose(
+        float_array(solution.q), optimal(mdp.to_float(), float_array(reward)).q, atol=1e-11
+    )
+
+
+def test_optimal_actions_shows_ties():
+    mdp = deterministic(np.random.default_rng(0), 1, Shape(3, 2, 1, 1), 0.5)[0].to_exact()
+    assert optimal_actions(optimal(mdp, exact_array([1])).q).all()
+
+
+@pytest.mark.parametrize(
+    ("policy", "message"),
+    [
+        (np.array([0, 2, 0]), "outside 0..1"),
+        (np.array([[0.5, 0.6], [1, 0], [1, 0]]), "sum to 1"),
+        (np.array([[1.5, -0.5], [1, 0], [1, 0]]), "non-negative"),
+        (np.array([0.5, 0.5, 0.5]), "stochastic policy has shape"),
+    ],
+)
+def test_bad_policies(policy, message):
+    mdp = deterministic(np.random.default_rng(0), 1, Shape(3, 2, 1, 1), 0.5)[0]
+    with pytest.raises(InputError, match=message):
+        policy_xi(mdp, policy)
