@@ -1,0 +1,543 @@
+"""The environments keep Gymnasium's contract and do what the paper says."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numba import njit
+
+import sfr_fa  # noqa: F401  registers the environments
+from sfr_fa.environments import dynamics, encoding
+from sfr_fa.environments.dynamics import DOWN, LEFT, RIGHT, STRAIGHT, TURN_LEFT, TURN_RIGHT, UP
+from sfr_fa.environments.layouts import BARRETO_LAYOUT, OBJECT_COLLECTION_LAYOUT, RACER_LAYOUT
+from sfr_fa.environments.object_collection import ObjectCollection
+from sfr_fa.environments.racer import Racer
+from sfr_fa.environments.registration import ENVIRONMENTS
+from sfr_fa.feature_spaces import (
+    BARRETO_FEATURES,
+    OBJECT_COLLECTION_FEATURES,
+    RACER_FEATURES,
+    DiscreteFeatures,
+)
+from sfr_fa.tasks import FunctionTask, LinearTask, sample_general_task, sample_racer_task
+from sfr_theory.errors import InputError
+
+NAMES = tuple(ENVIRONMENTS)
+GEOMETRY = OBJECT_COLLECTION_LAYOUT.geometry
+NOTHING_COLLECTED = np.zeros(12)
+
+
+@pytest.fixture(params=NAMES)
+def env(request: pytest.FixtureRequest) -> Iterator[gymnasium.Env]:
+    made = gymnasium.make(request.param)
+    yield made
+    made.close()
+
+
+def run(env: gymnasium.Env, seed: int, steps: int) -> list[tuple]:
+    """(observation, reward, terminated, truncated, features) of a walk with actions of a fixed stream."""
+    actions = np.random.default_rng(99).integers(env.action_space.n, size=steps)
+    path = [(env.reset(seed=seed)[0], 0.0, False, False, np.zeros(env.unwrapped.feature_space.dimensions))]
+    for action in actions:
+        observation, reward, terminated, truncated, info = env.step(action)
+        path.append((observation, reward, terminated, truncated, info["features"]))
+        if terminated or truncated:
+            env.reset()
+    return path
+
+
+class TestContract:
+    @pytest.mark.parametrize("name", NAMES)
+    def test_gymnasium_accepts_it(self, name: str) -> None:
+        check_env(gymnasium.make(name, render_mode="rgb_array").unwrapped)
+
+    def test_two_copies_with_one_seed_walk_alike_and_another_seed_differs(self, env: gymnasium.Env) -> None:
+        with gymnasium.make(env.spec) as twin:
+            first, second, other = run(env, 5, 450), run(twin, 5, 450), run(twin, 6, 450)
+        for mine, theirs in zip(first, second, strict=True):
+            assert all(np.array_equal(a, b) for a, b in zip(mine, theirs, strict=True))
+        assert any(not np.array_equal(a[0], b[0]) for a, b in zip(first, other, strict=True))
+
+    def test_what_a_step_returns_is_never_changed_later(self, env: gymnasium.Env) -> None:
+        env.reset(seed=0)
+        observation, _, _, _, info = env.step(0)
+        kept = observation.copy(), info["features"].copy()
+        info["features"][:] = 7.0
+        observation[:] = 7.0
+        _, _, _, _, later = env.step(1)
+        assert not np.any(later["features"] == 7.0)
+        again = gymnasium.make(env.spec)
+        again.reset(seed=0)
+        replayed, _, _, _, replayed_info = again.step(0)
+        np.testing.assert_array_equal(replayed, kept[0])
+        np.testing.assert_array_equal(replayed_info["features"], kept[1])
+
+    def test_step_needs_a_running_episode(self) -> None:
+        with pytest.raises(gymnasium.error.ResetNeeded):
+            ObjectCollection().step(np.int64(0))
+        racer = Racer()
+        racer.reset(seed=0)
+        for _ in range(RACER_LAYOUT.episode_steps):
+            racer.step(np.int64(STRAIGHT))
+        with pytest.raises(gymnasium.error.ResetNeeded):
+            racer.step(np.int64(STRAIGHT))
+
+    @pytest.mark.parametrize("action", [-1, 4, 1.5, "up", None])
+    def test_a_wrong_action_gets_a_sentence_and_changes_nothing(self, action: object) -> None:
+        env = ObjectCollection()
+        env.reset(seed=0)
+        with pytest.raises(InputError, match="action is"):
+            env.step(action)  # type: ignore[arg-type]
+        assert env.position == OBJECT_COLLECTION_LAYOUT.start
+        twin = ObjectCollection()
+        twin.reset(seed=0)
+        np.testing.assert_array_equal(env.step(np.int64(RIGHT))[0], twin.step(np.int64(RIGHT))[0])
+
+    def test_an_unknown_reset_option_or_render_mode_gets_a_sentence(self) -> None:
+        with pytest.raises(InputError, match="no option 'taks'"):
+            Racer().reset(options={"taks": None})
+        with pytest.raises(InputError, match="render_mode is 'human'"):
+            Racer(render_mode="human")
+
+    def test_a_step_limit_can_be_added(self) -> None:
+        env = gymnasium.make("sfr/ObjectCollection-v0", max_episode_steps=3)
+        env.reset(seed=0)
+        assert [env.step(DOWN)[2:4] for _ in range(3)] == [(False, False), (False, False), (False, True)]
+
+    def test_registering_imports_neither_torch_nor_numba(self) -> None:
+        code = (
+            "import sys, sfr_fa, gymnasium\n"
+            "assert 'sfr/Racer-v0' in gymnasium.registry\n"
+            "print([m for m in ('torch', 'numba', 'matplotlib') if m in sys.modules])"
+        )
+        result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        assert result.stdout.strip() == "[]"
+
+
+class TestTasks:
+    def test_default_task_rewards_every_object_and_the_goal(self) -> None:
+        env = ObjectCollection()
+        np.testing.assert_array_equal(env.task.reward(OBJECT_COLLECTION_FEATURES.vectors), [0, 1, 1, 1, 1, 1])
+
+    def test_a_task_can_come_from_constructor_method_or_reset_and_changes_rewards_only(self) -> None:
+        rng = np.random.default_rng(0)
+        one, two = sample_racer_task(rng), sample_racer_task(rng)
+        by_constructor = gymnasium.make("sfr/Racer-v0", task=one)
+        by_method = gymnasium.make("sfr/Racer-v0")
+        by_method.unwrapped.set_task(one)
+        by_reset = gymnasium.make("sfr/Racer-v0", task=two)
+        by_reset.reset(options={"task": one})
+        walks = [run(env, 3, 30) for env in (by_constructor, by_method, by_reset)]
+        other = run(gymnasium.make("sfr/Racer-v0", task=two), 3, 30)
+        for step in zip(*walks, other, strict=True):
+            assert step[0][1] == step[1][1] == step[2][1]
+            np.testing.assert_array_equal(step[0][0], step[3][0])
+        assert [step[1] for step in walks[0]] != [step[1] for step in other]
+
+    def test_reward_is_the_tasks_reward_of_the_reported_features(self, env: gymnasium.Env) -> None:
+        space = env.unwrapped.feature_space
+        rng = np.random.default_rng(1)
+        discrete = isinstance(space, DiscreteFeatures)
+        task = sample_general_task(rng, space) if discrete else sample_racer_task(rng)
+        env.unwrapped.set_task(task)
+        seen = set()
+        for _, reward, _, _, features in run(env, 2, 4000 if discrete else 100)[1:]:
+            assert reward == task.reward(features)
+            seen.add(tuple(features))
+        assert len(seen) >= 4  # several kinds of object, so the table was really used
+
+    def test_a_task_that_does_not_fit_is_refused_and_the_old_one_stays(self) -> None:
+        env = ObjectCollection()
+        before = env.task
+        for bad, sentence in (
+            (LinearTask(np.ones(3)), "vectors of 3 features"),
+            (FunctionTask(lambda phi: phi), "shape"),
+            (FunctionTask(lambda phi: phi[..., 0] / 0), "finite"),
+            (42, "reward"),
+            (sample_general_task(np.random.default_rng(0), BARRETO_FEATURES), "features"),
+        ):
+            with np.errstate(divide="ignore", invalid="ignore"), pytest.raises(InputError, match=sentence):
+                env.set_task(bad)  # type: ignore[arg-type]
+            assert env.task is before
+            with np.errstate(divide="ignore", invalid="ignore"), pytest.raises(InputError):
+                env.reset(options={"task": bad})
+            assert env.task is before
+
+
+class TestObjectCollection:
+    def test_feature_spaces_of_the_layouts_are_the_papers(self) -> None:
+        assert OBJECT_COLLECTION_LAYOUT.feature_space == OBJECT_COLLECTION_FEATURES
+        assert BARRETO_LAYOUT.feature_space == BARRETO_FEATURES
+
+    def test_default_layout_has_three_objects_of_each_of_four_kinds_and_four_of_three(self) -> None:
+        assert np.bincount(OBJECT_COLLECTION_LAYOUT.kind_of_object).tolist() == [3, 3, 3, 3]
+        assert np.bincount(BARRETO_LAYOUT.kind_of_object).tolist() == [4, 4, 4]
+
+    @pytest.mark.parametrize(
+        ("action", "expected"),
+        [(UP, (0.3, 0.36)), (DOWN, (0.3, 0.24)), (LEFT, (0.24, 0.3)), (RIGHT, (0.36, 0.3))],
+    )
+    def test_a_move_changes_one_axis_by_length_and_noise(
+        self, action: int, expected: tuple[float, float]
+    ) -> None:
+        assert dynamics.walk(0.3, 0.3, action, 2.0, GEOMETRY) == pytest.approx(expected, abs=1e-15)
+
+    @pytest.mark.parametrize(
+        ("x", "y", "action"),
+        [
+            (0.03, 0.30, LEFT),  # out of the square
+            (0.97, 0.30, RIGHT),
+            (0.30, 0.97, UP),
+            (0.30, 0.02, DOWN),
+            (0.45, 0.05, RIGHT),  # into the wall x = 1/2 below its door
+            (0.45, 0.50, RIGHT),  # into the crossing
+            (0.60, 0.45, UP),  # into the wall y = 1/2 beside its doors
+            (0.05, 0.55, DOWN),
+        ],
+    )
+    def test_a_move_into_a_wall_or_outside_is_undone(self, x: float, y: float, action: int) -> None:
+        assert dynamics.walk(x, y, action, 0.0, GEOMETRY) == (x, y)
+
+    @pytest.mark.parametrize(
+        ("x", "y", "action"),
+        [(0.45, 0.20, RIGHT), (0.45, 0.80, RIGHT), (0.20, 0.45, UP), (0.80, 0.55, DOWN)],
+    )
+    def test_doors_let_the_agent_through(self, x: float, y: float, action: int) -> None:
+        x, y = dynamics.walk(*dynamics.walk(x, y, action, 0.0, GEOMETRY), action, 0.0, GEOMETRY)
+        assert (x > 0.52 or y > 0.52) if action in (RIGHT, UP) else y < 0.48
+
+    def test_only_the_end_of_a_move_counts_so_a_thin_wall_can_be_passed(self) -> None:
+        assert dynamics.walk(0.479, 0.05, RIGHT, 0.0, GEOMETRY) == pytest.approx((0.529, 0.05))
+
+    def test_an_object_is_picked_up_once_with_the_feature_of_its_kind(self) -> None:
+        for j, (x, y) in enumerate(GEOMETRY.objects.tolist()):
+            memory = np.zeros(12)
+            # Stay put: noise of -10 standard deviations makes the length of the move 0.
+            step = dynamics.object_collection_step(x, y, memory, UP, -10.0, GEOMETRY)
+            assert step == (x, y, j, 1 + OBJECT_COLLECTION_LAYOUT.kind_of_object[j])
+            memory[j] = 1.0
+            assert dynamics.object_collection_step(x, y, memory, UP, -10.0, GEOMETRY) == (x, y, -1, 0)
+
+    def test_an_object_reaches_as_far_as_its_radius(self) -> None:
+        x, y = GEOMETRY.objects[8]
+        assert dynamics.touched_object(x + 0.0399, y, NOTHING_COLLECTED, GEOMETRY) == 8
+        assert dynamics.touched_object(x, y - 0.0399, NOTHING_COLLECTED, GEOMETRY) == 8
+        assert dynamics.touched_object(x + 0.0401, y, NOTHING_COLLECTED, GEOMETRY) == -1
+        assert dynamics.touched_object(x + 0.03, y + 0.03, NOTHING_COLLECTED, GEOMETRY) == -1
+
+    def test_the_goal_is_a_disc_of_radius_one_tenth(self) -> None:
+        assert dynamics.at_goal(0.86 - 0.0999, 0.86, GEOMETRY)
+        assert not dynamics.at_goal(0.86 - 0.1001, 0.86, GEOMETRY)
+        assert not dynamics.at_goal(0.86 + 0.08, 0.86 - 0.08, GEOMETRY)
+
+    def test_goal_wins_over_an_object_in_the_same_step(self) -> None:
+        objects = GEOMETRY.objects.copy()
+        objects[0] = 0.86, 0.80
+        geometry = GEOMETRY._replace(objects=objects)
+        assert dynamics.touched_object(0.86, 0.80, NOTHING_COLLECTED, geometry) == 0
+        assert dynamics.object_collection_step(0.86, 0.75, NOTHING_COLLECTED, UP, 0.0, geometry)[2:] == (
+            -1,
+            5,
+        )
+
+    def test_an_episode_through_a_door_collects_ends_at_the_goal_and_starts_afresh(self) -> None:
+        env = ObjectCollection(LinearTask([0.25, 0.5, 0.125, 0.0625, 1.0]))
+        env.reset(seed=4)
+        rewards, observation, terminated = [], None, False
+        towards = [(UP, 1, 0.19), (RIGHT, 0, 0.60), (UP, 1, 0.25), (RIGHT, 0, 0.75), (UP, 1, 0.80)]
+        for action, axis, until in towards:
+            while env.position[axis] < until and not terminated:
+                observation, reward, terminated, truncated, info = env.step(np.int64(action))
+                rewards.append(reward)
+                assert not truncated
+        assert terminated
+        assert info["feature_index"] == 5
+        # The two blue boxes in the doors, 0.5 + 0.125 each, and the goal.
+        assert [reward for reward in rewards if reward] == [0.625, 0.625, 1.0]
+        np.testing.assert_array_equal(np.flatnonzero(env.collected), [2, 7])
+        assert observation is not None
+        np.testing.assert_array_equal(observation[100:112], env.collected)
+        fresh, _ = env.reset()
+        assert env.position == (0.05, 0.05)
+        np.testing.assert_array_equal(fresh[100:], np.append(np.zeros(12), 1.0))
+
+    def test_noise_has_the_printed_mean_and_spread_along_the_moved_axis_only(self) -> None:
+        env = ObjectCollection()
+        n = 5000
+        moved = np.empty((n, 2))
+        for i in range(n):
+            env.reset(seed=0 if i == 0 else None)
+            env.step(np.int64(RIGHT))
+            moved[i] = env.position
+        moved -= OBJECT_COLLECTION_LAYOUT.start
+        # Four standard errors of mean and standard deviation of n normal draws.
+        assert abs(moved[:, 0].mean() - 0.05) < 4 * 0.005 / math.sqrt(n)
+        assert abs(moved[:, 0].std() - 0.005) < 4 * 0.005 / math.sqrt(2 * n)
+        assert (moved[:, 1] == 0).all()
+
+    def test_a_pre_drawn_stream_replays_the_environment(self) -> None:
+        env = ObjectCollection()
+        steps = 3000
+        noise = np.random.default_rng(11).standard_normal(steps)
+        actions = np.random.default_rng(12).integers(4, size=steps)
+        env.reset(seed=11)
+        (x, y), memory = OBJECT_COLLECTION_LAYOUT.start, np.zeros(12)
+        ends = 0
+        for action, z in zip(actions, noise, strict=True):
+            _, _, terminated, _, info = env.step(action)
+            x, y, picked, feature = dynamics.object_collection_step(x, y, memory, action, z, GEOMETRY)
+            if picked >= 0:
+                memory[picked] = 1.0
+            assert (env.position, info["feature_index"]) == ((x, y), feature)
+            if terminated:
+                ends += 1
+                env.reset()
+                (x, y), memory = OBJECT_COLLECTION_LAYOUT.start, np.zeros(12)
+        assert memory.any() or ends
+
+    @settings(max_examples=60, deadline=None)
+    @given(
+        seed=st.integers(0, 2**32 - 1),
+        name=st.sampled_from(["sfr/ObjectCollection-v0", "sfr/ObjectCollectionBarreto-v0"]),
+        runs=st.lists(st.tuples(st.integers(0, 3), st.integers(1, 25)), min_size=1, max_size=12),
+    )
+    def test_always_inside_memory_only_grows_and_features_are_declared(
+        self, seed: int, name: str, runs: list[tuple[int, int]]
+    ) -> None:
+        env = gymnasium.make(name).unwrapped
+        assert isinstance(env, ObjectCollection)
+        observation, _ = env.reset(seed=seed)
+        space = env.feature_space
+        assert isinstance(space, DiscreteFeatures)
+        for action in (action for action, times in runs for _ in range(times)):
+            before = env.collected
+            observation, _, terminated, truncated, info = env.step(np.int64(action))
+            assert not dynamics.blocked(*env.position, env.layout.walls)
+            assert (env.collected >= before).all()
+            assert env.collected.sum() - before.sum() == (0 < info["feature_index"] < space.size - 1)
+            assert space.index_of(info["features"]) == info["feature_index"]
+            assert env.observation_space.contains(observation)
+            assert terminated == (info["feature_index"] == space.size - 1)
+            assert not truncated
+            if terminated:
+                env.reset()
+
+
+class TestRacer:
+    @pytest.mark.parametrize(
+        ("action", "turn", "length"),
+        [(TURN_RIGHT, math.pi / 7, 0.06), (STRAIGHT, 0.0, 0.075), (TURN_LEFT, -math.pi / 7, 0.06)],
+    )
+    def test_turns_come_before_the_drive(self, action: int, turn: float, length: float) -> None:
+        x, y, angle = dynamics.drive(0.5, 0.5, 0.3, action, np.zeros(3), RACER_LAYOUT.geometry)
+        assert angle == pytest.approx(0.3 + turn, abs=1e-15)
+        expected = 0.5 + length * math.cos(0.3 + turn), 0.5 + length * math.sin(0.3 + turn)
+        assert (x, y) == pytest.approx(expected, abs=1e-15)
+
+    def test_noise_is_added_after_the_drive(self) -> None:
+        x, y, angle = dynamics.drive(
+            0.5, 0.5, 0.0, STRAIGHT, np.array([1.0, -2.0, 3.0]), RACER_LAYOUT.geometry
+        )
+        assert (x, y, angle) == pytest.approx((0.58, 0.49, 0.015), abs=1e-15)
+
+    def test_the_square_is_a_torus_and_angles_a_circle(self) -> None:
+        x, y, _ = dynamics.drive(0.97, 0.5, 0.0, STRAIGHT, np.zeros(3), RACER_LAYOUT.geometry)
+        assert (x, y) == pytest.approx((0.045, 0.5), abs=1e-15)
+        x, y, _ = dynamics.drive(0.5, 0.02, -math.pi / 2, STRAIGHT, np.zeros(3), RACER_LAYOUT.geometry)
+        assert (x, y) == pytest.approx((0.5, 0.945), abs=1e-15)
+        *_, angle = dynamics.drive(0.5, 0.5, 3.0, TURN_RIGHT, np.zeros(3), RACER_LAYOUT.geometry)
+        assert angle == pytest.approx(3.0 + math.pi / 7 - 2 * math.pi, abs=1e-15)
+
+    @given(st.floats(-10, 10), st.sampled_from([(0.0, 1.0), (-math.pi, 2 * math.pi)]))
+    def test_wrapping_stays_in_the_half_open_interval_and_moves_by_whole_periods(
+        self, value: float, circle: tuple[float, float]
+    ) -> None:
+        low, period = circle
+        result = dynamics.wrapped(value, low, period)
+        assert low <= result < low + period
+        turns = (value - result) / period
+        assert turns == pytest.approx(round(turns), abs=1e-14)
+
+    def test_wrapping_a_negative_number_below_rounding_gives_zero(self) -> None:
+        assert -1e-18 % 1.0 == 1.0  # why it needs care
+        assert dynamics.wrapped(-1e-18, 0.0, 1.0) == 0.0
+
+    def test_distances_are_measured_on_the_torus(self) -> None:
+        # The paper's example: (0.1, 0.5) and (0.9, 0.5) are 0.2 apart.
+        features = dynamics.marker_distances(0.1, 0.5, np.array([[0.9, 0.5], [0.1, 0.5], [0.1, 0.9]]))
+        np.testing.assert_allclose(features, np.array([0.2, 0.0, 0.4]) / math.sqrt(0.5), rtol=0, atol=1e-15)
+
+    def test_the_largest_distance_is_normalised_to_one(self) -> None:
+        grid = np.arange(40) / 40
+        x, y = np.meshgrid(grid, grid)
+        features = dynamics.marker_distances(x[..., None], y[..., None], RACER_LAYOUT.markers)
+        assert features.min() >= 0.0
+        assert features.max() == 1.0
+        np.testing.assert_array_equal(dynamics.marker_distances(0.75, 0.25, np.array([[0.25, 0.75]])), [1.0])
+
+    def test_it_starts_anywhere_and_is_truncated_never_terminated_after_200_steps(self) -> None:
+        env = Racer()
+        n, starts = 1500, []
+        for i in range(n):
+            env.reset(seed=1 if i == 0 else None)
+            starts.append((*env.position, (env.orientation + math.pi) / (2 * math.pi)))
+        # Uniform on [0, 1]: mean 1/2, standard deviation sqrt(1/12); four standard errors.
+        np.testing.assert_allclose(np.mean(starts, axis=0), 0.5, rtol=0, atol=4 * math.sqrt(1 / 12 / n))
+        assert np.min(starts) < 0.01
+        assert np.max(starts) > 0.99
+        ends = [env.step(np.int64(STRAIGHT))[2:4] for _ in range(200)]
+        assert ends == [(False, False)] * 199 + [(False, True)]
+
+    def test_noise_has_the_printed_spread_in_place_and_orientation(self) -> None:
+        env = Racer()
+        env.reset(seed=7)
+        n, differences = 4000, []
+        for i in range(n):
+            (x, y), angle = env.position, env.orientation
+            _, _, _, truncated, _ = env.step(np.int64(i % 3))
+            still = dynamics.drive(x, y, angle, i % 3, np.zeros(3), RACER_LAYOUT.geometry)
+            now = (*env.position, env.orientation)
+            differences.append(
+                [
+                    (b - a + period / 2) % period - period / 2
+                    for a, b, period in zip(still, now, (1.0, 1.0, 2 * math.pi), strict=True)
+                ]
+            )
+            if truncated:
+                env.reset()
+        # Four standard errors of mean and standard deviation of n normal draws.
+        np.testing.assert_allclose(np.mean(differences, axis=0), 0, rtol=0, atol=4 * 0.005 / math.sqrt(n))
+        np.testing.assert_allclose(
+            np.std(differences, axis=0), 0.005, rtol=0, atol=4 * 0.005 / math.sqrt(2 * n)
+        )
+        correlations = np.corrcoef(np.transpose(differences))[np.triu_indices(3, 1)]
+        assert np.abs(correlations).max() < 4 / math.sqrt(n)
+
+    def test_a_pre_drawn_stream_replays_the_environment(self) -> None:
+        env, rng = Racer(), np.random.default_rng(21)
+        actions = np.random.default_rng(22).integers(3, size=(2, 200))
+        env.reset(seed=21)
+        for episode in actions:
+            x, y, turn = rng.random(3)
+            angle = -math.pi + 2 * math.pi * turn
+            assert (*env.position, env.orientation) == (x, y, angle)
+            for action, noise in zip(episode, rng.standard_normal((200, 3)), strict=True):
+                _, _, _, _, info = env.step(action)
+                x, y, angle = dynamics.drive(x, y, angle, action, noise, RACER_LAYOUT.geometry)
+                assert (*env.position, env.orientation) == (x, y, angle)
+                distances = dynamics.marker_distances(x, y, RACER_LAYOUT.markers)
+                np.testing.assert_array_equal(info["features"], distances)
+            env.reset()
+
+    @settings(max_examples=30, deadline=None)
+    @given(seed=st.integers(0, 2**32 - 1), actions=st.lists(st.integers(0, 2), min_size=1, max_size=100))
+    def test_always_on_the_torus_with_declared_features(self, seed: int, actions: list[int]) -> None:
+        env = Racer()
+        env.reset(seed=seed)
+        for action in actions:
+            observation, reward, _, _, info = env.step(np.int64(action))
+            assert all(0 <= coordinate < 1 for coordinate in env.position)
+            assert -math.pi <= env.orientation < math.pi
+            RACER_FEATURES.check(info["features"])
+            assert env.observation_space.contains(observation)
+            assert 0 <= reward <= 1
+
+
+class TestEncoding:
+    def test_position_code_of_object_collection_by_hand(self) -> None:
+        memory = np.zeros(12)
+        memory[3] = 1.0
+        state = encoding.object_collection_state(
+            0.0, 1 / 3, memory, encoding.SQUARE_CENTRES, encoding.POSITION_SIGMA
+        )
+        assert state.shape == (113,)
+        # Entry 10 i + j has its centre at (i/9, j/9); (0, 1/3) is the centre of entry 3.
+        assert state[3] == pytest.approx(1.0, rel=1e-14)
+        assert state[4] == pytest.approx(math.exp(-((1 / 9) ** 2) / 0.1), rel=1e-14)
+        assert state[13] == pytest.approx(0.8838598, abs=1e-7)  # 1 - u + u^2/2 - ... with u = 10/81
+        assert state[90] == pytest.approx(math.exp(-(1 + 1 / 9) / 0.1), rel=1e-13)  # exp(-100/9)
+        assert state[99] == pytest.approx(math.exp(-(1 + 4 / 9) / 0.1), rel=1e-13)
+        np.testing.assert_array_equal(np.flatnonzero(state[100:]), [3, 12])
+
+    @given(st.floats(0, 1), st.floats(0, 1))
+    def test_product_form_equals_the_printed_formula(self, x: float, y: float) -> None:
+        state = encoding.object_collection_state(
+            x, y, np.zeros(12), encoding.SQUARE_CENTRES, encoding.POSITION_SIGMA
+        )
+        c = np.linspace(0, 1, 10)
+        printed = np.exp(-((x - c[:, None]) ** 2 + (y - c[None, :]) ** 2) / 0.1)
+        # The exponent is at most 20 and rounded a few times, so exp is off by at most 20 * 4 units (2e-14).
+        np.testing.assert_allclose(state[:100], printed.ravel(), rtol=2e-14)
+
+    def test_racer_code_by_hand(self) -> None:
+        state = encoding.racer_state(
+            0.95,
+            0.2,
+            math.pi,
+            encoding.TORUS_CENTRES,
+            encoding.POSITION_SIGMA,
+            encoding.ANGLE_CENTRES,
+            encoding.ANGLE_SIGMA,
+        )
+        assert state.shape == (120,)
+        # Centres (i/10, j/10); 0.95 is 0.05 away from 0.9 and, around the torus, from 0.0.
+        assert state[2] == pytest.approx(math.exp(-0.0025 / 0.1), rel=1e-13)
+        assert state[92] == pytest.approx(math.exp(-0.0025 / 0.1), rel=1e-13)
+        assert state[42] == pytest.approx(math.exp(-(0.45**2) / 0.1), rel=1e-13)
+        assert state[9] == pytest.approx(math.exp(-(0.0025 + 0.09) / 0.1), rel=1e-13)
+        # The orientation pi is the centre -pi; neighbours are pi/10 away, the opposite centre pi.
+        assert state[100] == pytest.approx(1.0, rel=1e-14)
+        assert state[101] == pytest.approx(math.exp(-math.pi / 20), rel=1e-13)
+        assert state[119] == pytest.approx(math.exp(-math.pi / 20), rel=1e-13)
+        assert state[110] == pytest.approx(math.exp(-5 * math.pi), rel=1e-13)
+
+    def test_racer_code_is_continuous_across_the_border(self) -> None:
+        def code(x: float, angle: float) -> np.ndarray:
+            return encoding.racer_state(
+                x, 0.3, angle, encoding.TORUS_CENTRES, 0.1, encoding.ANGLE_CENTRES, math.pi / 5
+            )
+
+        np.testing.assert_allclose(code(1 - 1e-9, math.pi - 1e-9), code(0.0, -math.pi), atol=1e-7)
+
+
+@pytest.mark.slow
+def test_numba_compiles_the_same_functions_as_they_are() -> None:
+    """A compiled loop that calls them walks the path of the plain functions."""
+    collect = njit(lambda *arguments: dynamics.object_collection_step(*arguments))
+    drive = njit(lambda *arguments: dynamics.drive(*arguments))
+    distances = njit(lambda *arguments: dynamics.marker_distances(*arguments))
+    object_state = njit(lambda *arguments: encoding.object_collection_state(*arguments))
+    racer_state = njit(lambda *arguments: encoding.racer_state(*arguments))
+    rng = np.random.default_rng(3)
+    x, y, angle, memory = 0.3, 0.3, 0.1, np.zeros(12)
+    u, v = x, y
+    for _ in range(300):
+        action, noise = int(rng.integers(4)), rng.standard_normal(3)
+        plain = dynamics.object_collection_step(x, y, memory, action, noise[0], GEOMETRY)
+        assert collect(x, y, memory, action, noise[0], GEOMETRY) == plain
+        x, y, picked, _ = plain
+        if picked >= 0:
+            memory[picked] = 1.0
+        turned = dynamics.drive(u, v, angle, action % 3, noise, RACER_LAYOUT.geometry)
+        # Sine and cosine may differ in the last bit from one library to another.
+        assert drive(u, v, angle, action % 3, noise, RACER_LAYOUT.geometry) == pytest.approx(
+            turned, abs=1e-15
+        )
+        u, v, angle = turned
+        markers = RACER_LAYOUT.markers
+        np.testing.assert_allclose(
+            distances(u, v, markers), dynamics.marker_distances(u, v, markers), rtol=1e-15
+        )
+        code = (x, y, memory, encoding.SQUARE_CENTRES, encoding.POSITION_SIGMA)
+        np.testing.assert_allclose(object_state(*code), encoding.object_collection_state(*code), rtol=1e-14)
+        turned_code = (u, v, angle, encoding.TORUS_CENTRES, 0.1, encoding.ANGLE_CENTRES, math.pi / 5)
+        np.testing.assert_allclose(racer_state(*turned_code), encoding.racer_state(*turned_code), rtol=1e-14)

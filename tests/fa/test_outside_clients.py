@@ -1,0 +1,149 @@
+"""Programs of others run on our environments, and our adapters on theirs."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import gymnasium
+import mo_gymnasium
+import numpy as np
+import pytest
+from stable_baselines3 import DQN
+from stable_baselines3.common.env_checker import check_env
+
+from sfr_fa.environments.adapters import FeaturesFromVectorReward, WithFeatures
+from sfr_fa.environments.registration import ENVIRONMENTS
+from sfr_fa.feature_spaces import BoxFeatures, DiscreteFeatures
+from sfr_fa.tasks import FunctionTask, LinearTask, TableTask
+from sfr_theory.errors import InputError
+
+FOUR_ROOM_FEATURES = DiscreteFeatures(np.vstack([np.zeros(3), np.eye(3), np.ones(3)]))
+"""Nothing, an object of each of three kinds, and the goal, which counts for all three."""
+
+
+def mo_make(name: str) -> gymnasium.Env:
+    with warnings.catch_warnings():
+        # Deep-sea-treasure declares the bounds of its rewards in float64 for a float32 space.
+        warnings.filterwarnings("ignore", message=".*precision lowered by casting.*")
+        return mo_gymnasium.make(name)
+
+
+class TestStableBaselines:
+    @pytest.mark.parametrize("name", ENVIRONMENTS)
+    def test_its_checker_accepts_the_environments(self, name: str) -> None:
+        check_env(gymnasium.make(name, render_mode="rgb_array"), warn=True)
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("name", ENVIRONMENTS)
+    def test_dqn_takes_a_thousand_steps(self, name: str) -> None:
+        env = gymnasium.make(name, max_episode_steps=300)
+        model = DQN("MlpPolicy", env, learning_starts=100, seed=0, device="cpu")
+        model.learn(1000)
+        assert model.num_timesteps == 1000
+        observation, _ = env.reset(seed=0)
+        action, _ = model.predict(observation)
+        assert env.action_space.contains(action[()])
+
+
+class TestVectorReward:
+    def test_four_room_with_a_table_of_its_discrete_features(self) -> None:
+        utility = TableTask(FOUR_ROOM_FEATURES, np.array([0.0, 1.0, -1.0, 0.5, 2.0]))
+        plain, wrapped = (mo_make("four-room-v0") for _ in range(2))
+        env = FeaturesFromVectorReward(wrapped, utility, FOUR_ROOM_FEATURES)
+        seen = self.compare(plain, env, 3000)
+        assert {index for index, _ in seen} >= {0, 1, 2, 3}
+        assert all(reward == utility.rewards[index] for index, reward in seen)
+
+    def test_four_room_in_the_box_it_declares(self) -> None:
+        env = FeaturesFromVectorReward(mo_make("four-room-v0"), LinearTask(np.array([1.0, -1.0, 0.5])))
+        assert env.feature_space == BoxFeatures(np.zeros(3), np.ones(3))
+        env.reset(seed=0)
+        *_, info = env.step(0)
+        assert "feature_index" not in info
+
+    def test_deep_sea_treasure_with_a_utility_that_is_not_linear(self) -> None:
+        # Diminishing worth of treasure, and a price for each step.
+        utility = FunctionTask(lambda phi: np.sqrt(phi[..., 0]) + 0.1 * phi[..., 1])
+        plain, wrapped = (mo_make("deep-sea-treasure-v0") for _ in range(2))
+        env = FeaturesFromVectorReward(wrapped, utility)
+        assert isinstance(env.feature_space, BoxFeatures)
+        # The price of a step is always -1; its dimension reaches to 0.
+        np.testing.assert_allclose(env.feature_space.low, [0.0, -1.0])
+        np.testing.assert_allclose(env.feature_space.high, [23.7, 0.0], rtol=1e-6)
+        rewards = [reward for _, reward in self.compare(plain, env, 500)]
+        assert min(rewards) == pytest.approx(-0.1)
+        assert max(rewards) > 0.5
+
+    def compare(self, plain: gymnasium.Env, env: FeaturesFromVectorReward, steps: int) -> list[tuple]:
+        """Walk both alike; features are the vector reward, everything else is untouched."""
+        actions = np.random.default_rng(0).integers(4, size=steps)
+        plain.reset(seed=3)
+        env.reset(seed=3)
+        seen = []
+        for action in actions:
+            there, vector, *ends, _ = plain.step(action)
+            here, reward, *our_ends, info = env.step(action)
+            np.testing.assert_array_equal(here, there)
+            np.testing.assert_array_equal(info["features"], vector)
+            assert our_ends == ends
+            assert isinstance(reward, float)
+            assert reward == env.task.reward(vector)
+            seen.append((info.get("feature_index"), reward))
+            if any(ends):
+                plain.reset()
+                env.reset()
+        return seen
+
+    def test_the_utility_can_change(self) -> None:
+        env = FeaturesFromVectorReward(mo_make("deep-sea-treasure-v0"), LinearTask(np.array([1.0, 0.0])))
+        env.reset(seed=0, options={"task": LinearTask(np.array([0.0, 2.0]))})
+        assert env.step(3)[1] == -2.0
+        env.set_task(LinearTask(np.array([0.0, 3.0])))
+        assert env.step(3)[1] == -3.0
+        with pytest.raises(InputError, match="vectors of 3 features"):
+            env.set_task(LinearTask(np.ones(3)))
+        assert env.step(3)[1] == -3.0
+
+    def test_what_cannot_be_wrapped_gets_a_sentence(self) -> None:
+        with pytest.raises(InputError, match="no reward_space"):
+            FeaturesFromVectorReward(gymnasium.make("CartPole-v1"), LinearTask(np.ones(2)))
+        env = mo_make("four-room-v0")
+        env.unwrapped.reward_space = gymnasium.spaces.Box(-np.inf, np.inf, (3,))  # type: ignore[attr-defined]
+        with pytest.raises(InputError, match="not bounded; pass the feature_space"):
+            FeaturesFromVectorReward(env, LinearTask(np.ones(3)))
+
+    def test_a_feature_outside_the_declared_set_gets_a_sentence(self) -> None:
+        only_nothing = DiscreteFeatures(np.zeros((1, 2)))
+        task = TableTask(only_nothing, np.zeros(1))
+        env = FeaturesFromVectorReward(mo_make("deep-sea-treasure-v0"), task, only_nothing)
+        env.reset(seed=0)
+        with pytest.raises(InputError, match="none of the 1 declared"):
+            env.step(3)
+
+
+class TestAnyEnvironment:
+    def test_cart_pole_with_features_of_the_transition(self) -> None:
+        def features(
+            observation: Any, action: Any, next_observation: Any, info: dict[str, Any]
+        ) -> list[float]:
+            return [abs(float(next_observation[2])), abs(float(next_observation[0] - observation[0]))]
+
+        task = FunctionTask(lambda phi: 1.0 - phi[..., 0] ** 2 - phi[..., 1])
+        space = BoxFeatures(np.zeros(2), np.array([0.5, 1.0]))
+        env = WithFeatures(gymnasium.make("CartPole-v1"), features, space, task)
+        observation, _ = env.reset(seed=0)
+        for action in (0, 1, 1, 0):
+            following, reward, _, _, info = env.step(action)
+            expected = [abs(following[2]), abs(following[0] - observation[0])]
+            np.testing.assert_allclose(info["features"], expected, rtol=1e-6)
+            assert reward == task.reward(info["features"])
+            observation = following
+
+    def test_features_of_wrong_size_get_a_sentence(self) -> None:
+        space = BoxFeatures(np.zeros(2), np.ones(2))
+        task = LinearTask(np.ones(2))
+        env = WithFeatures(gymnasium.make("CartPole-v1"), lambda *transition: [1.0], space, task)
+        env.reset(seed=0)
+        with pytest.raises(InputError, match="2 feature dimensions"):
+            env.step(0)

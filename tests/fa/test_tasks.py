@@ -1,0 +1,327 @@
+"""Tasks value features as written, are sampled as the paper says, and survive a file."""
+
+from __future__ import annotations
+
+import json
+import math
+import pickle
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+from sfr_fa.feature_spaces import (
+    BARRETO_FEATURES,
+    OBJECT_COLLECTION_FEATURES,
+    RACER_FEATURES,
+    BoxFeatures,
+    DiscreteFeatures,
+)
+from sfr_fa.tasks import (
+    NONLINEARITY_BRACKETS,
+    AdditiveReward,
+    AdditiveTask,
+    FunctionTask,
+    GaussianTask,
+    LinearTask,
+    TableTask,
+    Task,
+    check_task,
+    nonlinearity,
+    sample_general_task,
+    sample_linear_task,
+    sample_racer_task,
+    sample_task_of_nonlinearity,
+    task_from_json,
+)
+from sfr_theory.errors import InputError
+
+SAMPLERS: dict[str, Callable[[np.random.Generator], LinearTask | TableTask | GaussianTask]] = {
+    "linear": sample_linear_task,
+    "linear Barreto": lambda rng: sample_linear_task(rng, BARRETO_FEATURES),
+    "general": sample_general_task,
+    "general Barreto": lambda rng: sample_general_task(rng, BARRETO_FEATURES),
+    "level 3": lambda rng: sample_task_of_nonlinearity(rng, 3),
+    "racer": sample_racer_task,
+}
+
+
+class TestFeatureSpaces:
+    def test_index_of_finds_each_vector(self) -> None:
+        for space in (OBJECT_COLLECTION_FEATURES, BARRETO_FEATURES):
+            assert [space.index_of(vector) for vector in space.vectors] == list(range(space.size))
+            np.testing.assert_array_equal(space.indices_of(space.vectors[[[0, 2], [3, 1]]]), [[0, 2], [3, 1]])
+        assert OBJECT_COLLECTION_FEATURES.index_of([-0.0, 1, 1, 0, 0]) == 3
+        assert (OBJECT_COLLECTION_FEATURES.size, OBJECT_COLLECTION_FEATURES.dimensions) == (6, 5)
+
+    @pytest.mark.parametrize(
+        ("features", "sentence"),
+        [
+            ([1, 1, 0, 0, 0], "none of the 6 declared"),
+            ([math.nan, 0, 0, 0, 0], "none of the 6 declared"),
+            ([0, 0, 0, 0], "last axis must have the 5"),
+            ("abc", "must be numbers"),
+            (1.0, "last axis"),
+            (np.zeros((2, 5)), "one vector of 5"),
+        ],
+    )
+    def test_other_features_get_a_sentence(self, features: object, sentence: str) -> None:
+        with pytest.raises(InputError, match=sentence):
+            OBJECT_COLLECTION_FEATURES.index_of(features)
+
+    def test_box_checks_its_borders(self) -> None:
+        box = BoxFeatures(np.array([0.0, -1.0]), np.array([1.0, 1.0]))
+        np.testing.assert_array_equal(box.check([[0, -1], [1, 1]]), [[0, -1], [1, 1]])
+        for bad, sentence in (
+            ([0.5, 1.1], "feature 1 is 1.1; it must lie between -1.0 and 1.0"),
+            ([-0.1, 0], "feature 0"),
+            ([math.nan, 0.0], "feature 0 is nan"),
+            ([0.0], "2 feature dimensions"),
+        ):
+            with pytest.raises(InputError, match=sentence):
+                box.check(bad)
+
+    def test_bad_spaces_get_a_sentence(self) -> None:
+        for make, sentence in (
+            (lambda: DiscreteFeatures([[0, 1], [1, 0], [0, 1]]), r"vectors\[0\] and vectors\[2\]"),  # type: ignore[arg-type]
+            (lambda: DiscreteFeatures([[0, 1], [1]]), "rows of equal length"),  # type: ignore[arg-type]
+            (lambda: DiscreteFeatures(np.zeros((0, 2))), "empty"),
+            (lambda: DiscreteFeatures(np.zeros(2)), "1 axes; it needs 2"),
+            (lambda: BoxFeatures(np.zeros(2), np.array([1.0, 0.0])), r"low\[1\] is 0.0 and high\[1\] is 0.0"),
+            (lambda: BoxFeatures(np.zeros(2), np.ones(3)), "2 dimensions and high has 3"),
+        ):
+            with pytest.raises(InputError, match=sentence):
+                make()
+
+    @pytest.mark.parametrize("space", [OBJECT_COLLECTION_FEATURES, RACER_FEATURES])
+    def test_spaces_are_frozen_comparable_and_survive_pickling(
+        self, space: DiscreteFeatures | BoxFeatures
+    ) -> None:
+        copy = pickle.loads(pickle.dumps(space))
+        assert copy == space
+        assert hash(copy) == hash(space)
+        assert space != BARRETO_FEATURES
+        array = space.vectors if isinstance(space, DiscreteFeatures) else space.low
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1.0
+
+
+class TestRewards:
+    def test_linear(self) -> None:
+        task = LinearTask([1.0, -2.0, 0.5])  # type: ignore[arg-type]
+        np.testing.assert_array_equal(task.reward([[1, 1, 1], [0, 0, 2]]), [-0.5, 1.0])
+        assert task.reward(np.array([0.0, 1.0, 0.0])) == -2.0
+
+    def test_table(self) -> None:
+        task = TableTask(BARRETO_FEATURES, np.arange(5.0))
+        np.testing.assert_array_equal(task.reward(BARRETO_FEATURES.vectors[[[4, 0]]]), [[4.0, 0.0]])
+        with pytest.raises(InputError, match="none of the 5"):
+            task.reward([1, 1, 0, 0])
+
+    def test_gaussian_is_the_printed_formula(self) -> None:
+        task = GaussianTask(([[0.2, 0.01]], [[0.5, 0.002], [0.1, 0.004]], [[0.0, 0.005]]))  # type: ignore[arg-type]
+        phi = np.array([0.25, 0.14, 0.3])
+        by_hand = (
+            math.exp(-(0.05**2) / 0.01)
+            + max(math.exp(-(0.36**2) / 0.002), math.exp(-(0.04**2) / 0.004))
+            + math.exp(-(0.3**2) / 0.005)
+        ) / 3
+        assert task.reward(phi) == pytest.approx(by_hand, rel=1e-14)
+        assert task.reward(np.stack([phi, phi])).shape == (2,)
+        assert task.component(0, 0.2) == pytest.approx(1 / 3)
+
+    @pytest.mark.parametrize("seed", range(5))
+    def test_additive_tasks_are_the_sum_of_their_components(self, seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        gaussian = sample_racer_task(rng)
+        tasks: list[AdditiveReward] = [
+            gaussian,
+            LinearTask(rng.normal(size=3)),
+            AdditiveTask((np.sin, np.square, lambda x: 0 * x + 2.0)),
+        ]
+        phi = rng.random((4, 7, 3))
+        for task in tasks:
+            assert isinstance(task, AdditiveReward)
+            total = sum(task.component(k, phi[..., k]) for k in range(task.dimensions))
+            # A dot product may add in another order: three terms of size at most 3, so a few 1e-16.
+            np.testing.assert_allclose(task.reward(phi), total, rtol=0, atol=1e-14)
+        assert not isinstance(sample_general_task(rng), AdditiveReward)
+
+    def test_additive_functions(self) -> None:
+        task = AdditiveTask((np.sin, np.square))
+        assert task.reward([0.3, 2.0]) == pytest.approx(math.sin(0.3) + 4.0)
+
+    def test_a_function_of_one_vector_can_be_vectorised(self) -> None:
+        def best_of_two(phi: np.ndarray) -> float:
+            return max(phi[0], 2 * phi[1])
+
+        with pytest.raises(InputError, match=r"shape \(3,\) where \(2,\) is needed.*vectorize"):
+            FunctionTask(lambda phi: phi[0]).reward(np.zeros((2, 3)))
+        task = FunctionTask(np.vectorize(best_of_two, signature="(n)->()"))
+        np.testing.assert_array_equal(task.reward([[1.0, 0.0], [1.0, 3.0]]), [1.0, 6.0])
+        assert task.reward([1.0, 0.25]) == 1.0
+
+    @pytest.mark.parametrize(
+        ("make", "sentence"),
+        [
+            (lambda: LinearTask([1.0, math.inf]), r"weights\[1\] is inf"),
+            (lambda: LinearTask([[1.0]]), "2 axes; it needs 1"),
+            (lambda: LinearTask(["a"]), "must hold numbers"),
+            (lambda: TableTask(BARRETO_FEATURES, np.zeros(4)), "4 entries; it needs one for each of the 5"),
+            (lambda: GaussianTask(()), "at least one feature dimension"),
+            (lambda: GaussianTask(([[0.1, 0.0]],)), "sigma 0.0; sigma must be positive"),
+            (lambda: GaussianTask(([[0.1, 0.1, 0.1]],)), r"rows of 3 numbers; each is \(mu, sigma\)"),
+            (lambda: AdditiveTask(()), "a function r_k"),
+            (lambda: AdditiveTask((1.0,)), "a function r_k"),
+            (lambda: FunctionTask(3), "needs a function"),
+            (lambda: FunctionTask(lambda phi: phi[..., 0] + math.nan).reward([1.0]), "finite"),
+            (lambda: AdditiveTask((lambda x: 1.0,)).reward(np.zeros((2, 1))), r"components\[0\] returned"),
+            (lambda: LinearTask([1.0]).reward([1.0, 2.0]), "vectors of 1 features"),
+        ],
+    )
+    def test_bad_tasks_get_a_sentence(self, make: Callable[[], object], sentence: str) -> None:
+        with pytest.raises(InputError, match=sentence):
+            make()
+
+    def test_check_task_accepts_what_fits(self) -> None:
+        rng = np.random.default_rng(0)
+        for task in (sample_linear_task(rng), sample_general_task(rng)):
+            assert check_task(task, OBJECT_COLLECTION_FEATURES) is task
+        assert isinstance(check_task(sample_racer_task(rng), RACER_FEATURES), Task)
+        with pytest.raises(InputError, match="method reward"):
+            check_task(lambda phi: 0.0, RACER_FEATURES)
+
+
+class TestJson:
+    @pytest.mark.parametrize("name", SAMPLERS)
+    @pytest.mark.parametrize("seed", [0, 1])
+    def test_a_task_survives_a_file_exactly(self, name: str, seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        task, other = SAMPLERS[name](rng), SAMPLERS[name](rng)
+        read = task_from_json(json.loads(json.dumps(task.to_json())))
+        assert type(read) is type(task)
+        assert read == task
+        assert hash(read) == hash(task)
+        assert task != other
+        assert pickle.loads(pickle.dumps(task)) == task
+
+    @pytest.mark.parametrize(
+        ("content", "sentence"),
+        [
+            ([], "kind is one of linear, table, gaussian"),
+            ({"kind": "cubic"}, "kind is one of"),
+            ({"kind": "linear"}, "has the keys kind, weights"),
+            ({"kind": "linear", "weights": [1.0], "extra": 0}, "not kind, weights, extra"),
+            ({"kind": "linear", "weights": ["x"]}, "must hold numbers"),
+            ({"kind": "gaussian", "components": 3}, "components must list"),
+        ],
+    )
+    def test_anything_else_gets_a_sentence(self, content: object, sentence: str) -> None:
+        with pytest.raises(InputError, match=sentence):
+            task_from_json(content)
+
+
+class TestSamplers:
+    @pytest.mark.parametrize("name", SAMPLERS)
+    def test_a_seed_gives_the_same_tasks_again(self, name: str) -> None:
+        one, two = np.random.default_rng(5), np.random.default_rng(5)
+        assert [SAMPLERS[name](one) for _ in range(3)] == [SAMPLERS[name](two) for _ in range(3)]
+
+    def test_linear_tasks(self) -> None:
+        rng, n = np.random.default_rng(0), 4000
+        for space in (OBJECT_COLLECTION_FEATURES, BARRETO_FEATURES):
+            weights = np.array([sample_linear_task(rng, space).weights for _ in range(n)])
+            assert weights.shape == (n, space.dimensions)
+            assert (weights[:, -1] == 1).all()
+            assert_uniform(weights[:, :-1], -1, 1)
+
+    def test_general_tasks(self) -> None:
+        rng, n = np.random.default_rng(1), 4000
+        for space in (OBJECT_COLLECTION_FEATURES, BARRETO_FEATURES):
+            rewards = np.array([sample_general_task(rng, space).rewards for _ in range(n)])
+            assert rewards.shape == (n, space.size)
+            assert (rewards[:, 0] == 0).all()
+            assert (rewards[:, -1] == 1).all()
+            assert_uniform(rewards[:, 1:-1], -1, 1)
+
+    def test_racer_tasks(self) -> None:
+        rng, n = np.random.default_rng(2), 2000
+        tasks = [sample_racer_task(rng) for _ in range(n)]
+        counts = np.array([[len(gaussians) for gaussians in task.components] for task in tasks])
+        assert counts.shape == (n, 3)
+        assert set(counts.ravel()) == {1, 2}
+        # A fair coin: standard error 1/2 / sqrt(n) for each marker.
+        np.testing.assert_allclose(counts.mean(axis=0), 1.5, rtol=0, atol=4 * 0.5 / math.sqrt(n))
+        mu, sigma = np.concatenate([gaussians for task in tasks for gaussians in task.components]).T
+        assert_uniform(mu[:, None], 0.0, 0.7)
+        assert_uniform(sigma[:, None], 0.001, 0.01)
+
+    def test_racer_tasks_in_raw_distance(self) -> None:
+        normalised = sample_racer_task(np.random.default_rng(3))
+        raw = sample_racer_task(np.random.default_rng(3), unit=math.sqrt(2))
+        phi = np.random.default_rng(4).random((50, 3))
+        # The same numbers, read as distances on the torus: a feature phi is a distance sqrt(1/2) phi.
+        np.testing.assert_allclose(raw.reward(phi), normalised.reward(phi * math.sqrt(0.5)), rtol=1e-10)
+        with pytest.raises(InputError, match="unit is 0"):
+            sample_racer_task(np.random.default_rng(0), unit=0.0)
+
+
+class TestNonlinearity:
+    @given(st.lists(st.floats(-1, 1), min_size=4, max_size=4))
+    def test_it_is_the_error_of_the_best_linear_model(self, rewards: list[float]) -> None:
+        task = TableTask(OBJECT_COLLECTION_FEATURES, np.array([0.0, *rewards, 1.0]))
+        phi = OBJECT_COLLECTION_FEATURES.vectors
+        # min over w, e of sum e subject to |R - phi w| <= e.
+        eye = np.eye(6)
+        solution = linprog(
+            np.append(np.zeros(5), np.ones(6)),
+            A_ub=np.block([[phi, -eye], [-phi, -eye]]),
+            b_ub=np.append(task.rewards, -task.rewards),
+            bounds=[(None, None)] * 5 + [(0, None)] * 6,
+        )
+        # HiGHS stops within 1e-7 of feasibility in each of 12 rows.
+        assert nonlinearity(task) == pytest.approx(solution.fun, abs=2e-6)
+
+    def test_linear_tasks_have_none(self) -> None:
+        rng = np.random.default_rng(0)
+        for _ in range(20):
+            rewards = sample_linear_task(rng).reward(OBJECT_COLLECTION_FEATURES.vectors)
+            assert nonlinearity(TableTask(OBJECT_COLLECTION_FEATURES, rewards)) < 1e-15
+
+    @pytest.mark.parametrize("level", range(7))
+    def test_samples_are_in_their_bracket(self, level: int) -> None:
+        rng = np.random.default_rng(level)
+        low, high = NONLINEARITY_BRACKETS[level]
+        values = [nonlinearity(sample_task_of_nonlinearity(rng, level)) for _ in range(100)]
+        assert low <= min(values) < max(values) < high
+        assert max(values) - min(values) > 0.2  # all over it
+
+    def test_brackets_have_the_probabilities_of_a_sum_of_four_uniforms(self) -> None:
+        rng, n = np.random.default_rng(9), 20_000
+        values = [nonlinearity(sample_general_task(rng)) for _ in range(n)]
+        edges = [low for low, _ in NONLINEARITY_BRACKETS] + [NONLINEARITY_BRACKETS[-1][1]]
+        share = np.histogram(values, edges)[0] / n
+        # Differences of the Irwin-Hall distribution of four uniforms on [-1, 1].
+        expected = np.array([8131, 7789, 7171, 6349, 5395, 4381, 3379]) / 49152
+        assert (np.abs(share - expected) < 4 * np.sqrt(expected * (1 - expected) / n)).all()
+
+    def test_wrong_levels_and_tables_get_a_sentence(self) -> None:
+        with pytest.raises(InputError, match="level is 7"):
+            sample_task_of_nonlinearity(np.random.default_rng(0), 7)
+        with pytest.raises(InputError, match="six features"):
+            nonlinearity(TableTask(BARRETO_FEATURES, np.zeros(5)))
+
+
+def assert_uniform(samples: np.ndarray, low: float, high: float) -> None:
+    """Each column looks uniform: range, and mean within four standard errors."""
+    n = len(samples)
+    assert samples.min() >= low
+    assert samples.max() <= high
+    # The chance that n uniforms leave the first or last 10/n of the range empty is exp(-10).
+    assert (samples.min(axis=0) < low + 10 / n * (high - low)).all()
+    assert (samples.max(axis=0) > high - 10 / n * (high - low)).all()
+    four_errors = 4 * (high - low) / math.sqrt(12 * n)
+    np.testing.assert_allclose(samples.mean(axis=0), (low + high) / 2, rtol=0, atol=four_errors)
