@@ -1,0 +1,113 @@
+"""SFR and classical SF (c:appendix_relation_xi_classical_sf_linear_case, c:appendix_relation_xi_and_sf).
+
+Theorem 3 for linear rewards R_i(phi) = phi . w_i, step by step as printed:
+
+    Q_i = sum_phi xi R_i = sum_phi xi phi . w_i = w_i . sum_k gamma^k sum_phi Pr(phi_{t+k} = phi) phi
+        = w_i . sum_k gamma^k E[phi_{t+k}] = psi . w_i
+
+So psi = sum_phi xi phi: the values agree. That does not make the frameworks equivalent: psi is the mean of xi
+over phi, and different xi have the same mean. A reward that is not linear in phi tells them apart.
+
+For discrete features the one-hot code makes every reward linear, and then psi is xi.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from proofs_checks.argument import Step, broken, proves, refutes
+from proofs_checks.proof import Proof
+from proofs_checks.symbolic import identity, symbolic_mdp
+from sfr_theory.arithmetic import Array, exact_array
+from sfr_theory.claims import CheckResult
+from sfr_theory.mdp import FiniteMDP
+from sfr_theory.operators import q_from_xi
+from sfr_theory.solve import policy_psi, policy_xi
+
+
+def values_steps(linear: bool = True) -> Iterator[Step]:
+    mdp = symbolic_mdp(states=2, features=3, phi=(3, 2), w=(2,), R=(3,))
+    phi, w = mdp.given["phi"], mdp.given["w"]
+    reward = phi @ w if linear else mdp.given["R"]
+    p = mdp.feature_probability
+    xi = mdp.discounted(p)
+    yield identity("Q = sum_phi xi R_i", mdp.discounted(mdp.expected_reward(reward))[..., 0], xi @ reward)
+    yield identity("= sum_phi xi phi . w_i = w_i . sum_phi xi phi", xi @ reward, (xi @ phi) @ w)
+    yield identity(
+        "sum_k < 2 gamma^k sum_phi Pr(phi_{t+k} = phi) phi = sum_k < 2 gamma^k E[phi_{t+k}]",
+        mdp.partial_sum(p, 2) @ phi,
+        mdp.partial_sum(p @ phi, 2),
+    )
+    yield identity("in the limit sum_phi xi phi = psi", xi @ phi, mdp.discounted(p @ phi))
+
+
+def check_values() -> CheckResult:
+    return proves(
+        values_steps(),
+        "all kernels, stochastic policies, weights, gamma; 2 states, 2 actions, 3 features with vectors in "
+        "R^2; symbolic",
+    )
+
+
+def frameworks_facts(features: Sequence[int], reward: Sequence[int]) -> Iterator[Step]:
+    """One state, gamma = 1/2: action a shows the middle feature, action b the first or the last, evenly."""
+    kernel = exact_array(np.zeros((1, 2, 1, 3), dtype=int))
+    kernel[0, :, 0] = exact_array([[0, 1, 0], ["1/2", 0, "1/2"]])
+    mdp = FiniteMDP(kernel, "1/2", feature_vectors=np.array(features)[:, None])
+    a, b = np.array([0]), np.array([1])
+    psi = [policy_psi(mdp, policy)[0, policy[0], 0] for policy in (a, b)]
+    xi = [policy_xi(mdp, policy)[0, policy[0]] for policy in (a, b)]
+    weights = exact_array(list(reward))
+    q = [q_from_xi(values[None, None], weights)[0, 0] for values in xi]
+    yield Step(f"always a and always b have the same psi = {psi[0]}", bool(psi[0] == psi[1]))
+    yield Step(f"but xi = {_shown(xi[0])} and xi = {_shown(xi[1])}", bool((xi[0] != xi[1]).any()))
+    yield Step(
+        f"and R = {tuple(reward)} on phi = {tuple(features)} values them {q[0]} and {q[1]}",
+        bool(q[0] != q[1]),
+    )
+
+
+def _shown(values: Array) -> str:
+    return "(" + ", ".join(str(value) for value in values) + ")"
+
+
+def check_frameworks() -> CheckResult:
+    return refutes(
+        frameworks_facts(features=(0, 1, 2), reward=(0, 1, 4)),
+        "one state, two policies, R(phi) = phi^2, gamma = 1/2; exact",
+    )
+
+
+def one_hot_steps(code: Array) -> Iterator[Step]:
+    """`code` has a row for each feature: the identity matrix is the one-hot code."""
+    mdp = symbolic_mdp(features=3, R=(3,))
+    reward, p = mdp.given["R"], mdp.feature_probability
+    weights = reward[: code.shape[1]]
+    yield identity("r(phi_j) = varphi(phi_j) . w with w_j = r(phi_j)", code @ weights, reward)
+    yield identity(
+        "psi of the code, element j, is xi(s, a, phi_j)", mdp.discounted(p @ code), mdp.discounted(p)
+    )
+
+
+def check_one_hot() -> CheckResult:
+    return proves(
+        one_hot_steps(np.eye(3, dtype=int)),
+        "all kernels, stochastic policies, rewards and gamma; 3 states, 2 actions, 3 features; symbolic",
+    )
+
+
+PROOFS: tuple[Proof, ...] = (
+    Proof("thm3/values", check_values,
+          (broken("a reward that is not linear in phi", lambda: values_steps(linear=False)),)),
+    Proof("thm3/equivalent-frameworks", check_frameworks, (
+        broken("a linear reward tells them apart",
+               lambda: frameworks_facts(features=(0, 1, 2), reward=(0, 1, 2))),
+        broken("features 0, 1, 3 have the same mean, too",
+               lambda: frameworks_facts(features=(0, 1, 3), reward=(0, 1, 9))),
+    )),
+    Proof("onehot/discrete", check_one_hot,
+          (broken("two features share an entry of the code",
+                  lambda: one_hot_steps(np.array([[1, 0, 0], [0, 1, 0], [0, 1, 0]]))),)),
+)  # fmt: skip
