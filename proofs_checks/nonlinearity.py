@@ -141,7 +141,7 @@ def _formula_steps() -> list[Step]:
     exact_on_three = sympy.solve(errors[1:], weights[1:], dict=True)[0]
     corner = sympy.expand(errors[0].subs(exact_on_three))
     samples = np.random.default_rng(7).uniform(-1, 1, size=(20, 4))
-    programme = [_least_absolute_error(row) for row in samples]
+    programme = [least_absolute_error(row) for row in samples]
     return [
         Step("e_2 - e_3 - e_4 + e_5 = D for every linear model", sympy.expand(combined - interaction) == 0),
         Step("a model that is exact on three objects has the error D on the fourth", corner == interaction),
@@ -152,7 +152,7 @@ def _formula_steps() -> list[Step]:
     ]
 
 
-def _least_absolute_error(rewards: np.ndarray) -> float:
+def least_absolute_error(rewards: np.ndarray) -> float:
     """min over w of sum |R - phi.w|, as a linear programme in (w, t) with -t <= R - phi.w <= t."""
     features = np.array(OBJECTS, dtype=float)
     identity = np.eye(4)

@@ -1,0 +1,127 @@
+"""The catalogue is complete and consistent; its verdicts are computed elsewhere."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import sfr_theory.catalogue
+from proofs_checks import learning_claims, ledger
+from sfr_theory.bounds import STATEMENTS
+from sfr_theory.catalogue import CATALOGUE, SECTIONS, UNCHECKED
+from sfr_theory.claims import Verdict
+
+# Every numbered statement of the paper (Theorem 3 has no label of its own; its section has), and the
+# equations, algorithms and figures that claim something.
+STATEMENT_LABELS = (
+    "prop:xi-q-equivalence",
+    "cor:xi-banach",
+    "prop:xi-fixed-point",
+    "th:convergence-xi-learning",
+    "t:xi_gpi_formulation",
+    "c:appendix_relation_xi_classical_sf_linear_case",
+)
+OTHER_LABELS = (
+    "eq:q_function",
+    "eq:q_learning",
+    "eq:sr_q",
+    "eq:psi_function",
+    "eq:psi_function_bellman",
+    "eq:gpi_policy",
+    "eq:gpi_guarantee",
+    "eqn:xi_definition",
+    "eqn:xi_learning",
+    "eqn:txi_definition",
+    "eq:stoch_xi_update",
+    "eq:sf_model_update",
+    "eq:racer_env_q_decomposition",
+    "eq:loss_cxi",
+    "eq:linear_model_fitting",
+    "algo:sfql",
+    "algo:MFXI",
+    "algo:CMFXI",
+    "c:appendix_relation_xi_and_sf",
+    "c:appendix_mb_xi",
+    "fig:object_collection_env",
+    "fig:racer_env",
+    "fig:results_total_reward",
+    "fig:barreto_env_results_total_reward",
+)
+MENDED = (
+    ("bg/q-learning-printed", "bg/q-learning-corrected"),
+    ("bg/psi-bellman-printed", "bg/psi-bellman-corrected"),
+    ("prop1/printed", "prop1/corrected"),
+    ("thm1/printed", "thm1/corrected"),
+    ("thm2/printed", "thm2/corrected"),
+    ("thm2/printed-value-norm", "thm2/sharp"),
+    ("tent/printed-misbracketed", "tent/partition"),
+    ("alg/csfr-listing-printed", "alg/csfr-listing-corrected"),
+    ("alg/linear-model-fitting-printed", "alg/linear-model-fitting-corrected"),
+)
+HOLDS = {Verdict.PROVED, Verdict.SUPPORTED}
+
+
+def test_ids_are_unique() -> None:
+    ids = [claim.id for section in SECTIONS for claim in section.claims]
+    assert len(ids) == len(set(ids)) == len(CATALOGUE) >= 60
+
+
+def test_sentences_are_unique_and_short() -> None:
+    sentences = [claim.sentence for claim in CATALOGUE.values()]
+    assert len(set(sentences)) == len(sentences)
+    assert max(map(len, sentences)) <= 120
+
+
+@pytest.mark.parametrize("label", STATEMENT_LABELS + OTHER_LABELS)
+def test_the_papers_statements_are_there(label: str) -> None:
+    assert any(claim.label == label for claim in CATALOGUE.values())
+
+
+@pytest.mark.parametrize(("printed", "corrected"), MENDED)
+def test_what_is_false_as_printed_is_there_as_corrected(printed: str, corrected: str) -> None:
+    assert CATALOGUE[printed].expected in {Verdict.REFUTED, Verdict.NEEDS_ASSUMPTION}
+    assert CATALOGUE[corrected].expected in HOLDS
+
+
+def test_every_claim_has_a_proof_or_a_reason() -> None:
+    proofs = set(ledger.collect())
+    assert proofs <= set(CATALOGUE), "a proof of a claim that is not in the catalogue"
+    assert set(UNCHECKED) <= set(CATALOGUE), "a reason for a claim that is not in the catalogue"
+    assert not proofs & set(UNCHECKED), "a claim with both a proof and a reason why it has none"
+    assert set(CATALOGUE) - proofs - set(UNCHECKED) == set()
+
+
+def test_not_checked_is_expected_exactly_where_there_is_a_reason() -> None:
+    expected = {claim.id for claim in CATALOGUE.values() if claim.expected is Verdict.NOT_CHECKED}
+    assert expected == set(UNCHECKED)
+    assert all(UNCHECKED.values())
+
+
+def test_empirical_claims_wait_for_results() -> None:
+    assert {reason for claim, reason in UNCHECKED.items() if claim.startswith("results/")} == {
+        "results do not exist yet"
+    }
+
+
+def test_bounds_and_catalogue_agree() -> None:
+    for statement in STATEMENTS.values():
+        claim = CATALOGUE[statement.id]
+        assert (claim.expected in HOLDS) == (statement.expected in HOLDS), statement.id
+
+
+def test_convergence_checks_and_catalogue_agree() -> None:
+    shared = {name: check.claim for name, check in learning_claims.CHECKS.items() if name in CATALOGUE}
+    assert len(shared) >= 8
+    for name, claim in shared.items():
+        assert (CATALOGUE[name].expected in HOLDS) == (claim.expected in HOLDS), name
+
+
+def test_the_catalogue_is_data() -> None:
+    tree = ast.parse(Path(sfr_theory.catalogue.__file__).read_text())
+    ours = {
+        node.module
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(("sfr_", "proofs_"))
+    }
+    assert ours == {"sfr_theory.claims"}
+    assert not [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]

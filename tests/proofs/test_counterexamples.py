@@ -1,0 +1,165 @@
+"""Stored counterexamples: they are what they say, and a damaged file is found out."""
+
+import json
+import shutil
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from proofs_checks import composition, counterexamples, ledger
+from proofs_checks.counterexamples import (
+    COUNTEREXAMPLES,
+    ERROR_UNDER_SOURCE,
+    MASS_PRESERVING,
+    Counterexample,
+    exactly_solved,
+    flaws,
+    is_distribution_like,
+    is_tie_free,
+    iterate_operator,
+)
+from sfr_theory import check_gpi_bound
+from sfr_theory.arithmetic import exact_array, fraction
+from sfr_theory.bounds import STATEMENTS
+from sfr_theory.claims import Verdict
+from sfr_theory.files import load_problem
+from sfr_theory.mdp import TransferProblem
+from sfr_theory.solve import optimal, policy_xi
+from sfr_theory.transfer import evaluate
+
+each_example = pytest.mark.parametrize("example", COUNTEREXAMPLES, ids=lambda example: example.name)
+
+# Which claims rest on which file.
+CLAIMS_OF_FILE = {
+    "error_under_source": (
+        "thm2/printed",
+        "thm2/printed-value-norm",
+        "thm2/printed-no-ties",
+        "thm1/kernel-meaningless",
+    ),
+    "absolute_norm_tie": ("thm2/printed",),
+    "absolute_norm": ("thm2/printed", "thm2/printed-no-ties"),
+    "mass_preserving": ("thm2/printed-nonnegative-mass-preserving",),
+    "composition_exact_class": ("thm1-thm2/compose",),
+    "composition_oscillating": ("thm1-thm2/compose",),
+    "linear_reading": ("bg/gpi-linear-wrong-reading",),
+}
+
+
+@each_example
+def test_files_show_what_they_promise(example: Counterexample) -> None:
+    assert flaws(example, load_problem(example.path)) == []
+
+
+@each_example
+def test_files_say_why_they_work(example: Counterexample) -> None:
+    assert len(json.loads(example.path.read_text())["comment"]) > 80
+
+
+def test_every_file_is_registered_and_used() -> None:
+    files = {path.stem for path in counterexamples.FOLDER.glob("*.json")}
+    assert files == {example.name for example in COUNTEREXAMPLES} == set(CLAIMS_OF_FILE)
+
+
+@each_example
+def test_the_corrected_statements_survive(example: Counterexample) -> None:
+    for evaluation in example.ties(load_problem(example.path)):
+        for name in ("gpi/linear", "thm2/corrected", "thm2/sharp", "thm2/sharp-value"):
+            assert STATEMENTS[name].terms(evaluation).holds, name
+
+
+def test_check_gpi_bound_accepts_them(tmp_path: Path) -> None:
+    """The command that a reader would run gives the same sides, as fractions."""
+    first = [example for example in COUNTEREXAMPLES if example.ties is counterexamples.first_action]
+    output = tmp_path / "out.json"
+    options = check_gpi_bound.Options(
+        exact=True, mdp=tuple(str(example.path) for example in first), json=str(output)
+    )
+    check_gpi_bound.main(options)
+    instances = json.loads(output.read_text())["instances"]
+    assert len(instances) == len(first)
+    for example, instance in zip(first, instances, strict=True):
+        for statement, (left, right) in example.refutes.items():
+            found = instance["statements"][statement]
+            assert (found["left"], found["right"]) == (left, right)
+
+
+def test_exact_approximations_are_no_counterexample() -> None:
+    problem = exactly_solved(load_problem(ERROR_UNDER_SOURCE.path))
+    assert any("holds" in flaw for flaw in flaws(ERROR_UNDER_SOURCE, problem))
+
+
+def test_ties_are_noticed() -> None:
+    problem = load_problem(ERROR_UNDER_SOURCE.path)
+    assert is_tie_free(problem)
+    assert not is_tie_free(TransferProblem(problem.mdp, exact_array([1, 1]), problem.sources))
+
+
+def test_mass_and_sign_are_noticed() -> None:
+    problem = load_problem(MASS_PRESERVING.path)
+    assert is_distribution_like(problem)
+    for change in ([1, 0, 0], [5, -5, 0]):  # more mass; the same mass, a negative entry
+        changed = problem.approximations.copy()  # type: ignore[union-attr]
+        changed[1, 0, 1] += exact_array(change)
+        assert not is_distribution_like(
+            TransferProblem(problem.mdp, problem.target, problem.sources, changed)
+        )
+
+
+def corrupted(content: dict, damage: str) -> str:
+    if damage == "cut short":
+        return json.dumps(content)[:-40]
+    if damage == "another gamma":
+        return json.dumps(content | {"gamma": "1/3"})
+    if damage == "another target":
+        return json.dumps(content | {"target": [str(Fraction(r) + 1) for r in content["target"]]})
+    raise AssertionError(damage)
+
+
+@pytest.mark.parametrize("damage", ["missing", "cut short", "another gamma", "another target"])
+@each_example
+def test_a_damaged_file_is_found_out(
+    example: Counterexample, damage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every claim that rests on the file must lose its verdict."""
+    folder = tmp_path / "counterexamples"
+    shutil.copytree(counterexamples.FOLDER, folder)
+    monkeypatch.setattr(counterexamples, "FOLDER", folder)
+    if damage == "missing":
+        example.path.unlink()
+    else:
+        example.path.write_text(corrupted(json.loads(example.path.read_text()), damage))
+    for claim in CLAIMS_OF_FILE[example.name]:
+        if claim == "thm1/kernel-meaningless" and damage.startswith("another"):
+            continue  # it needs one instance, and the changed one may be another
+        assert ledger.run_proof(ledger.collect()[claim]).verdict is Verdict.INCONCLUSIVE, claim
+
+
+@pytest.mark.parametrize("gamma", composition.GAMMAS)
+@pytest.mark.parametrize("steps", [3, 7, 11])
+def test_the_family_fails_for_every_odd_number_of_steps(gamma: Fraction, steps: int) -> None:
+    evaluation = evaluate(composition.family(gamma, steps))
+    assert evaluation.gpi_policy[composition.START] == 0  # wait
+    even = evaluate(composition.family(gamma, steps + 1))
+    assert even.gpi_policy[composition.START] == 1  # go
+
+
+def test_the_family_converges_in_the_class_but_not_in_xi() -> None:
+    gamma = Fraction(9, 10)
+    errors, jumps = [], []
+    for steps in (3, 9, 15):
+        problem = composition.family(gamma, steps)
+        terms = STATEMENTS["thm2/printed-value-norm"].terms(evaluate(problem))
+        errors.append(fraction(terms.epsilon[()]))
+        following = composition.family(gamma, steps + 1)
+        jumps.append(np.abs(following.approximations - problem.approximations).max())  # type: ignore[operator]
+    assert errors == [composition.DELTA * gamma**n for n in (3, 9, 15)]
+    assert min(jumps) > 8  # xi itself jumps by almost gamma/(1-gamma) for ever
+
+
+def test_iterating_the_operator_from_a_solution_stays_there() -> None:
+    problem = load_problem(ERROR_UNDER_SOURCE.path)
+    xi = policy_xi(problem.mdp, optimal(problem.mdp, problem.target).policy)
+    assert np.array_equal(iterate_operator(problem.mdp, problem.target, xi, 5), xi)

@@ -1,0 +1,89 @@
+"""The transcribed p-values and the two tests that may have produced them."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from proofs_checks.p_values import (
+    BARRETO,
+    BELOW,
+    GENERAL,
+    LINEAR,
+    RACER,
+    REPORTED_DIFFERENCES,
+    TABLES,
+    attainable,
+    is_attainable,
+    samples_with_statistic,
+    unattainable,
+)
+
+
+def test_the_tables_are_complete() -> None:
+    assert [len(list(table.cells())) for table in TABLES] == [45, 45, 45, 28]
+    for table in TABLES:
+        agents = table.agents
+        assert [(a, b) for a, b, _ in table.cells()] == list(itertools.combinations(agents, 2))
+
+
+@pytest.mark.parametrize(
+    ("table", "agent", "other", "printed"),
+    [
+        (BARRETO, "SF", "MB SFR", "0.121"),
+        (BARRETO, "SFR", "MB SFR", "0.001"),
+        (LINEAR, "SF-4", "CSFR-4", "0.970"),
+        (LINEAR, "CSFR-4", "MB SFR-R", "0.427"),
+        (GENERAL, "SF-R", "SF-4", "0.104"),
+        (GENERAL, "CSFR-4", "MB SFR-R", "0.007"),
+        (RACER, "SF", "CSFR-3", "0.089"),
+        (RACER, "SF-6", "CSFR-3", "0.121"),
+        (RACER, "Q", "SF", BELOW),
+    ],
+)
+def test_cells_stand_where_the_paper_has_them(table, agent: str, other: str, printed: str) -> None:  # type: ignore[no-untyped-def]
+    assert table.printed(agent, other) == table.printed(other, agent) == printed
+
+
+def test_samples_realise_every_statistic_without_ties() -> None:
+    for first, second in ((10, 10), (9, 10), (3, 4)):
+        for u in range(first * second + 1):
+            x, y = samples_with_statistic(u, first, second)
+            assert (x[:, None] > y).sum() == u
+            assert len({*x, *y}) == first + second
+
+
+def test_asymptotic_values_follow_the_formula() -> None:
+    """2 (1 - Phi(z)) = erfc(z / sqrt 2), with the continuity correction, capped at 1."""
+    deviation = math.sqrt(10 * 10 * 21 / 12)
+    expected = [math.erfc(max(abs(u - 50) - 0.5, -0.5) / deviation / math.sqrt(2)) for u in range(101)]
+    assert attainable("asymptotic", True) == pytest.approx(np.minimum(expected, 1), abs=1e-12)
+
+
+def test_exact_values_by_enumeration() -> None:
+    """All ways to choose the ranks of 3 out of 6 points."""
+    choices = list(itertools.combinations(range(6), 3))
+    statistics = np.array([sum(sum(r > s for s in range(6) if s not in c) for r in c) for c in choices])
+    expected = [min(1.0, 2 * min((statistics <= u).mean(), (statistics >= u).mean())) for u in range(10)]
+    assert attainable("exact", True, 3, 3) == pytest.approx(expected)
+
+
+def test_attainability() -> None:
+    values = np.array([0.0004, 0.1214, 0.5])
+    assert is_attainable(BELOW, values)
+    assert is_attainable("0.121", values)
+    assert not is_attainable("0.122", values)
+    assert not is_attainable(BELOW, values[1:])
+
+
+def test_what_each_test_can_print() -> None:
+    assert unattainable(attainable("asymptotic", True)) == []
+    assert len(unattainable(attainable("exact", True))) == 25
+    assert unattainable(attainable("asymptotic", False)) != []
+
+
+def test_reported_differences_exist_in_the_tables() -> None:
+    for table, agent, other in REPORTED_DIFFERENCES:
+        assert {agent, other} <= set(table.agents)
+    assert len({(t.name, a, b) for t, a, b in REPORTED_DIFFERENCES}) == len(REPORTED_DIFFERENCES)
