@@ -75,12 +75,6 @@ from sfr_theory.transfer import evaluate
 FEASIBILITY_TOLERANCE = 1e-9
 """How far the solver may overstep a constraint of a linear programme."""
 
-RATIO_TOLERANCE = 4 * FEASIBILITY_TOLERANCE
-"""How far the ratio of a linear programme may then exceed the truth.
-
-An overstep of t is mended (see `certify`) by a bonus of t on pi_1's actions, which with the overstepped
-distance adds at most 2 t to d, and by t/2 more eps: by T2' with a budget of 1, at most 3 t more ratio."""
-
 PROGRAMMES_AT_ONCE = 128
 """Linear programmes that are handed to the solver as one; more cost memory and save no time."""
 
@@ -295,6 +289,21 @@ class WorstLoss:
     loss: Array  # (...)
     reward: Array  # (..., S * A)
     source_reward: Array  # (..., S * A)
+
+    def ratio_tolerance(self, gamma: float) -> Array:
+        """How far a ratio to a right side of 2/(1-g) may exceed the truth.
+
+        The solver oversteps a constraint by at most t. Coefficients of Q have a relative error of order
+        S u (1+g)/(1-g) (see `sfr_theory.solve`), so that Q, of size max|r|/(1-g), is off by at most
+        q = 2 S u max|r|/(1-g)^2 and a difference of two by 2 q. An overstep of t' = t + 2 q is mended by a
+        bonus of t' on pi_1's actions (see `certify`), which with the overstepped distance adds at most 2 t'
+        to d, and by t'/2 more eps: by T2', with a budget of 1, less than 3 t' more ratio. The loss itself is
+        off by 2 q, which is less than t' of the ratio.
+        """
+        states = self.combination.rival.shape[-1]
+        largest = np.abs(self.reward).max(axis=-1)
+        q = 2 * states * np.finfo(float).eps * largest / (1 - gamma) ** 2
+        return 4 * (FEASIBILITY_TOLERANCE + 2 * q)
 
     def __getitem__(self, index: Any) -> WorstLoss:
         """Part of a batch."""
@@ -559,7 +568,7 @@ def climb(rng: np.random.Generator, size: Size, gamma: float, budget: Budget, st
     0, so that its losses count for V and for Q, and ends early where T2' leaves no room.
     """
     movable = np.flatnonzero(size.ranges > 1)
-    enough = budget.ceiling(gamma) * (1 - RATIO_TOLERANCE)
+    ceiling = budget.ceiling(gamma)
 
     def worst_of(rows: Array) -> tuple[Array, WorstLoss]:
         """The row of entries that loses most, and its solution as a batch of one."""
@@ -572,7 +581,7 @@ def climb(rng: np.random.Generator, size: Size, gamma: float, budget: Budget, st
     entries[0] = 0  # action 0 stays in state 0: a start inside the search space
     entries, worst = worst_of(entries[None])
     programmes = 1
-    while worst.loss[0] < enough and programmes < steps * NEIGHBOURS:
+    while programmes < steps * NEIGHBOURS and worst.loss[0] < ceiling * (1 - worst.ratio_tolerance(gamma)[0]):
         neighbours = np.tile(entries, (NEIGHBOURS, 1))
         row, place = np.arange(NEIGHBOURS), rng.choice(movable, size=NEIGHBOURS)
         values = size.ranges[place]
