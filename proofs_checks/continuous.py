@@ -267,8 +267,8 @@ def all_rewards_steps(extra_features: int = 0) -> Iterator[Step]:
 def check_all_rewards() -> CheckResult:
     return proves(
         all_rewards_steps(),
-        "n = 1, 2, 3 as polynomial identities; every n because a product through n dimensions has rank at most "
-        "n. A continuum has n + 1 points for every n; continuous rewards (tents) will do",
+        "n = 1, 2, 3 as polynomial identities; every n because a product through n dimensions has rank at "
+        "most n. A continuum has n + 1 points for every n; continuous rewards (tents) will do",
     )
 
 

@@ -128,6 +128,11 @@ LEARNING = Section("Theorem 1 and the learning rules", (
           "Algorithms 3-5 are covered by Theorem 1 although they bootstrap on the GPI action", REFUTED),
     Claim("gpi-learning/frozen-limit", "algo:MFXI",
           "T1-GPI: with frozen stored values limsup ||Q_n - Q*|| <= g eta/(1-g)^2", SUPPORTED),
+    Claim("lemma/comparison", "",
+          "T1-MB, T1-GPI: the inequalities of the comparison lemma for asynchronous recursions", PROVED),
+    Claim("gpi-learning/step-bootstrap", "",
+          "T1-GPI, step 1: max_a Q - c <= Q(s', abar) <= max_a Q and Q(s', abar) >= max_a M - c", PROVED),
+    Claim("gpi-learning/step-limit", "", "T1-GPI, step 2: the limits combine to g eta/(1-g)^2", PROVED),
 ))  # fmt: skip
 
 TRANSFER = Section("Theorem 2", (
