@@ -64,7 +64,7 @@ DEFINITION = Section("Successor feature representations", (
     Claim("xi/mass", "", "The sum over phi of xi is 1/(1-g)", PROVED),
     Claim("xi/transfer", "sec. 3.3", "xi of a policy gives its Q under any other reward function", PROVED),
     Claim("xi/l1-not-enough", "prop:xi-q-equivalence",
-          "On a continuum, R in L1 is enough for Q = integral of R xi to be finite", NEEDS_ASSUMPTION),
+          "On a continuum, R in L1 is enough for Q = integral of R xi to be finite", REFUTED),
     Claim("xi/finite-integral", "eqn:xi_definition",
           "Sum and integral may be exchanged if the integral of |R| xi is finite", PROVED),
 ))  # fmt: skip
