@@ -100,11 +100,6 @@ def zeros(shape: tuple[int, ...], like: Array) -> Array:
     return exact_array(np.zeros(shape, dtype=int)) if is_exact(like) else np.zeros(shape)
 
 
-def identity(size: int, like: Array) -> Array:
-    """The identity matrix in the arithmetic of `like`."""
-    return exact_array(np.eye(size, dtype=int)) if is_exact(like) else np.eye(size)
-
-
 def _flint(matrix: Array) -> fmpq_mat:
     rows, columns = matrix.shape
     return fmpq_mat(rows, columns, matrix.reshape(-1).tolist())

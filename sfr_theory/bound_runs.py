@@ -25,7 +25,7 @@ from sfr_theory.random_mdp import FAMILIES, ProblemBatch, Shape
 from sfr_theory.shrink import PerturbedProblem, shrink, violates
 from sfr_theory.transfer import evaluate, evaluate_all_ties, evaluate_batch
 
-CHUNK = 250
+CHUNK = 100
 SHRUNK_CANDIDATES = 2
 SURE_REFUTATION = 50
 """So many adversarial problems refute a false statement for sure: about half of them violate it."""

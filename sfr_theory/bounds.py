@@ -121,7 +121,8 @@ class Evaluation:
             return np.zeros(self.target.shape[:-1], dtype=int)
         states = self.feature_probability.shape[-3]
         largest_reward = np.maximum(np.abs(self.target).max(axis=-1), np.abs(self.sources).max(axis=(-2, -1)))
-        largest_xi = np.abs(self.approximations).max(axis=(-4, -3, -2, -1)) + 1 / (1 - self.gamma)
+        entries = self.approximations.reshape(*self.target.shape[:-1], -1)
+        largest_xi = np.maximum(entries.max(axis=-1), -entries.min(axis=-1)) + 1 / (1 - self.gamma)
         unit = np.finfo(float).eps
         return 64 * unit * states * largest_reward * largest_xi / (1 - self.gamma) ** 2
 

@@ -68,12 +68,21 @@ def _probabilities(rng: Generator, shape: tuple[int, ...], branching: int) -> Ar
     return np.diff(edges, axis=-1) / PROBABILITY_GRID
 
 
+def _distinct(rng: Generator, shape: tuple[int, ...], count: int, limit: int) -> Array:
+    """Subsets of {0, ..., limit - 1} of the given size, uniformly (Floyd's algorithm), shape (*shape, count)."""
+    chosen = np.empty((*shape, count), dtype=np.int64)
+    for k, last in enumerate(range(limit - count, limit)):
+        draw = rng.integers(0, last + 1, size=shape)
+        taken = (chosen[..., :k] == draw[..., None]).any(axis=-1)
+        chosen[..., k] = np.where(taken, last, draw)
+    return chosen
+
+
 def garnet(rng: Generator, count: int, shape: Shape, gamma: float, branching: int = 3) -> MDPBatch:
     """Garnet MDPs: `branching` distinct next states for each (s, a), each outcome with a random feature."""
     branching = min(branching, shape.states)
     pairs = (count, shape.states, shape.actions)
-    order = rng.random((*pairs, shape.states))
-    next_state = np.argpartition(order, branching - 1, axis=-1)[..., :branching]
+    next_state = _distinct(rng, pairs, branching, shape.states)
     feature = rng.integers(0, shape.features, size=(*pairs, branching))
     dimensions = max(1, shape.features - 1)
     vectors = rng.integers(0, 2, size=(count, shape.features, dimensions)).astype(float)

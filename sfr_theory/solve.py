@@ -10,7 +10,7 @@ representation. The matrix I - gamma P_pi is strictly diagonally dominant, so th
 exists; in float64 its relative error is of order S u (1 + gamma) / (1 - gamma), in rational
 arithmetic there is none.
 
-`optimal` is Howard's policy iteration. It ends after finitely many steps with a policy that no single
+`optimal` is Howard's policy iteration, started from a few sweeps of value iteration. It ends after finitely many steps with a policy that no single
 change of an action improves, and reports how many iterations it took and the residual ||TQ - Q||.
 
 A policy is an integer array (..., S), or an array of probabilities (..., S, A). Batch axes of the MDP
@@ -28,7 +28,6 @@ from sfr_theory.arithmetic import (
     Array,
     Number,
     float_array,
-    identity,
     in_arithmetic_of,
     is_exact,
     matmul,
@@ -36,11 +35,21 @@ from sfr_theory.arithmetic import (
 )
 from sfr_theory.errors import InputError
 from sfr_theory.mdp import ROW_SUM_TOLERANCE, Dynamics, FiniteMDP
-from sfr_theory.operators import align, at_policy, bellman_q, expected_next, expected_reward
+from sfr_theory.operators import align, at_policy, expected_next, expected_reward
 
 MAX_ITERATIONS = 1000
+STARTING_SWEEPS = 12
 IMPROVEMENT_TOLERANCE = 1e-12
 """float64 only: how much better, relative to the largest |Q|, an action must be to replace another."""
+
+
+@dataclass(frozen=True)
+class FloatDynamics:
+    """Marginals of MDPs in float64."""
+
+    transition: Array
+    feature_probability: Array
+    gamma: float
 
 
 @dataclass(frozen=True)
@@ -81,8 +90,9 @@ def discounted_sum(mdp: Dynamics, policy: Array, cumulant: Array) -> Array:
             return matmul(policy[..., None, :], values)[..., 0, :]
         return at_policy(values, policy)
 
-    step = along_policy(transition)
-    matrix = identity(step.shape[-1], like=step) - mdp.gamma * step
+    matrix = -mdp.gamma * along_policy(transition)
+    states = np.arange(matrix.shape[-1])
+    matrix[..., states, states] += 1
     on_policy = solve(matrix, along_policy(cumulant))
     return cumulant + mdp.gamma * expected_next(mdp, on_policy)
 
@@ -107,19 +117,31 @@ def successor_representation(mdp: FiniteMDP, policy: Array) -> Array:
     return policy_xi(mdp.with_state_features(), policy)
 
 
+def _starting_policy(mdp: Dynamics, r: Array) -> Array:
+    """Greedy after a few sweeps of value iteration, in floats in either arithmetic: a start, no more."""
+    floats = FloatDynamics(
+        float_array(mdp.transition), float_array(mdp.feature_probability), float(mdp.gamma)
+    )
+    r = float_array(r)
+    q = r
+    for _ in range(STARTING_SWEEPS):
+        q = r + floats.gamma * expected_next(floats, q.max(axis=-1)[..., None])[..., 0]
+    return q.argmax(axis=-1)
+
+
 def optimal(mdp: Dynamics, reward: Array) -> Solution:
-    """Optimal Q and policy for rewards (..., F) by policy iteration, started greedily on r."""
+    """Optimal Q and policy for rewards (..., F) by policy iteration."""
     r = expected_reward(mdp, reward)
-    policy = r.argmax(axis=-1)
+    policy = _starting_policy(mdp, r)
     tolerance: Number = 0 if is_exact(r) else IMPROVEMENT_TOLERANCE
     for iteration in range(1, MAX_ITERATIONS + 1):
         q = discounted_sum(mdp, policy, r[..., None])[..., 0]
-        current = at_policy(q[..., None], policy)[..., 0]
-        threshold = tolerance * np.maximum(np.abs(q).max(axis=(-2, -1), keepdims=True)[..., 0], 1)
-        improves = q.max(axis=-1) - current > threshold
+        best = q.max(axis=-1)
+        threshold = tolerance * np.maximum(np.abs(best).max(axis=-1, keepdims=True), 1)
+        improves = best - at_policy(q[..., None], policy)[..., 0] > threshold
         if not improves.any():
-            residual = np.abs(bellman_q(mdp, reward, q) - q).max(axis=(-2, -1))
-            return Solution(q, policy, iteration, residual)
+            residual = np.abs(r + mdp.gamma * expected_next(mdp, best[..., None])[..., 0] - q)
+            return Solution(q, policy, iteration, residual.max(axis=(-2, -1)))
         policy = np.where(improves, q.argmax(axis=-1), policy)
     raise ArithmeticError(f"policy iteration did not end within {MAX_ITERATIONS} iterations")
 
