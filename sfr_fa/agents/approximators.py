@@ -11,10 +11,11 @@ GPI evaluates all K stored policies at once. A module may offer `apply_stacked` 
 axis K; otherwise `torch.func.vmap` does it, some ten times slower for small modules. Both modules below
 write their formula once, for any leading axes.
 
-A new policy starts as a copy of the last one, so ties between policies are exact and common, and the first of
-them must win on every machine. Batched `matmul` treats each policy alike, to the bit; `einsum` over
-all policies at once does not (it folds them into one matrix product, where a row's rounding depends on its
-place).
+A new policy starts as a copy of the last one, so exact ties between policies are common, and the first of them
+must win on every machine. Products are therefore summed by `sum`, which treats equal rows alike to the bit.
+Matrix products do not: how BLAS rounds a row depends on its place and on its address in memory. Modules of
+your own may use them; ties between copies are then broken by rounding, which is harmless but can differ between
+machines.
 """
 
 from __future__ import annotations
@@ -59,10 +60,7 @@ class LinearPerAction(nn.Module):
     @staticmethod
     def apply_stacked(parameters: Mapping[str, Tensor], states: Tensor) -> Tensor:
         """(..., A, D, state), (batch, state) -> (..., batch, A, D)."""
-        weight = parameters["weight"]
-        actions, dimensions = weight.shape[-3:-1]
-        values = states @ weight.flatten(-3, -2).mT
-        return values.unflatten(-1, (actions, dimensions))
+        return (parameters["weight"][..., None, :, :, :] * states[:, None, None, :]).sum(-1)
 
     def forward(self, states: Tensor) -> Tensor:
         return self.apply_stacked({"weight": self.weight}, states)
@@ -92,10 +90,10 @@ class FeatureSubnetworks(nn.Module):
     def apply_stacked(self, parameters: Mapping[str, Tensor], states: Tensor) -> Tensor:
         """(..., groups, out, in), (batch, state) -> (..., batch, A, D)."""
         layers = len(self.weights)
-        activation = states
+        activation = states  # (..., groups, batch, in) after the first layer
         for layer in range(layers):
             weight, bias = parameters[f"weights.{layer}"], parameters[f"biases.{layer}"]
-            activation = activation @ weight.mT + bias  # (..., groups, batch, out)
+            activation = (weight[..., None, :, :] * activation[..., None, :]).sum(-1) + bias
             if layer < layers - 1:
                 activation = activation.relu()
         values = activation.unflatten(-1, (self.shape.num_actions, self.shape.size))

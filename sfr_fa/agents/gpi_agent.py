@@ -265,7 +265,7 @@ class GpiAgent:
     # --- The equations ----------------------------------------------------------------------------
 
     def _tensor(self, array: FloatArray) -> Tensor:
-        return torch.as_tensor(array, dtype=self.dtype)
+        return torch.tensor(array, dtype=self.dtype)
 
     def _all_values(self, state: FloatArray) -> Tensor:
         """value_k(s, a): (K, A, D)."""
@@ -277,7 +277,7 @@ class GpiAgent:
 
     def _q(self, values: Tensor, readout: Tensor) -> FloatArray:
         """Q = v . value, clipped where the cumulant allows: (..., D) -> (...)."""
-        # A product and a sum round alike for every policy, which ties between copies need; `@` may not.
+        # Summed so that equal policies stay equal to the bit (see sfr_fa.agents.approximators).
         q: FloatArray = (self.clip(values) * readout).sum(-1).numpy()
         return q
 

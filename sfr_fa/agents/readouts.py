@@ -83,7 +83,7 @@ class LearnedReadout:
 
     def learn(self, features: FloatArray, reward: float) -> None:
         """One step of SGD on (r_t - R~(phi_t))^2."""
-        phi = torch.as_tensor(features, dtype=self.points.dtype)
+        phi = torch.tensor(features, dtype=self.points.dtype)
         loss = (reward - self.model(phi[None])[0]).square()
         self.optimiser.zero_grad()
         loss.backward()
