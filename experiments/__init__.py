@@ -1,0 +1,1 @@
+"""Runs that produce results, and what turns results into figures, tables and a report."""

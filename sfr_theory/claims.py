@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from rich.markup import escape
 from rich.table import Table
 
 
@@ -100,7 +101,9 @@ def outcome_table(title: str, outcomes: Iterable[Outcome]) -> Table:
     table.add_column("evidence", ratio=4)
     for outcome in outcomes:
         claim, result = outcome.claim, outcome.result
-        name = f"[bold]{claim.id}[/]\n{claim.sentence}"
-        evidence = result.evidence + (f"\n[dim]Scope: {result.scope}[/]" if result.scope else "")
+        name = f"[bold]{claim.id}[/]\n{escape(claim.sentence)}"
+        evidence = escape(result.evidence) + (
+            f"\n[dim]Scope: {escape(result.scope)}[/]" if result.scope else ""
+        )
         table.add_row(name, styled(result.verdict, outcome.as_expected), evidence)
     return table

@@ -69,7 +69,7 @@ def _probabilities(rng: Generator, shape: tuple[int, ...], branching: int) -> Ar
 
 
 def _distinct(rng: Generator, shape: tuple[int, ...], count: int, limit: int) -> Array:
-    """Subsets of {0, ..., limit - 1} of the given size, uniformly (Floyd's algorithm), shape (*shape, count)."""
+    """Uniform subsets of {0, ..., limit - 1} of size `count` by Floyd's algorithm: (*shape, count)."""
     chosen = np.empty((*shape, count), dtype=np.int64)
     for k, last in enumerate(range(limit - count, limit)):
         draw = rng.integers(0, last + 1, size=shape)

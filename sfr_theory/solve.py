@@ -10,8 +10,9 @@ representation. The matrix I - gamma P_pi is strictly diagonally dominant, so th
 exists; in float64 its relative error is of order S u (1 + gamma) / (1 - gamma), in rational
 arithmetic there is none.
 
-`optimal` is Howard's policy iteration, started from a few sweeps of value iteration. It ends after finitely many steps with a policy that no single
-change of an action improves, and reports how many iterations it took and the residual ||TQ - Q||.
+`optimal` is Howard's policy iteration, started from a few sweeps of value iteration. It ends after
+finitely many steps with a policy that no single change of an action improves, and reports how many iterations
+it took and the residual ||TQ - Q||.
 
 A policy is an integer array (..., S), or an array of probabilities (..., S, A). Batch axes of the MDP
 come first, then task axes: for an `MDPBatch` of B MDPs, rewards of shape (B, T, F) give Q of shape

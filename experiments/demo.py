@@ -1,0 +1,96 @@
+"""The main job in about a minute: check the theory, then write one page about it (`make demo`).
+
+Each step is a command that works on its own; it is shown with its time and its outcome. Two run at a time.
+Exit code 0 if every verdict is as expected.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from experiments import report
+from sfr_theory import cli
+
+
+@dataclass(frozen=True)
+class Options:
+    output: str = "report"
+    """Folder for the page and for what it is made from."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A command that leaves results in the data folder."""
+
+    name: str
+    module: str
+    flags: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Done:
+    step: Step
+    seconds: float
+    result: subprocess.CompletedProcess[str]
+
+
+def steps(data: Path) -> tuple[Step, ...]:
+    """The commands, the longest first."""
+
+    def files(name: str) -> tuple[str, ...]:
+        return ("--json", str(data / f"{name}.json"), "--plot", str(data / f"{name}.svg"))
+
+    found = ("--counterexamples", str(data / "counterexamples"), "--workers", "1")
+    return (
+        Step("every claim of the paper", "proofs_checks", ("--fast", "--workers", "1", *files("ledger")[:2])),
+        Step("how tight the bound is", "sfr_theory.check_tightness", files("tightness")),
+        Step("what SFRQ-learning converges to", "sfr_theory.check_convergence", files("convergence")),
+        Step("what GPI guarantees", "sfr_theory.check_gpi_bound", (*files("gpi_bound"), *found)),
+    )
+
+
+def run(step: Step) -> Done:
+    """One command in a process of its own, on one core."""
+    start = time.perf_counter()
+    single_threaded = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
+    result = subprocess.run(
+        [sys.executable, "-m", step.module, *step.flags],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **single_threaded},
+    )
+    return Done(step, time.perf_counter() - start, result)
+
+
+def main(options: Options) -> int:
+    console = Console(highlight=False)
+    folder = Path(options.output)
+    plan = steps(folder / "data")
+    failed: list[Done] = []
+    console.print("[bold]Checking the theory of Successor Feature Representations[/]")
+    with ThreadPoolExecutor(min(len(plan), os.cpu_count() or 1)) as pool, cli.progress(len(plan), "checks") as advance:
+        for done in pool.map(run, plan):
+            good = done.result.returncode == 0
+            failed += [] if good else [done]
+            mark = "[green]as expected[/]" if good else f"[red]exit code {done.result.returncode}[/]"
+            command = f"python -m {done.step.module}"
+            console.print(f"  {done.step.name:34}{done.seconds:5.0f} s  {mark}  [dim]{command}[/]", soft_wrap=True)
+            advance(1)
+    for done in failed:
+        console.rule(f"python -m {done.step.module} {' '.join(done.step.flags)}")
+        console.print(done.result.stdout + done.result.stderr, markup=False)
+    report.main(report.Options(str(folder / "data"), str(folder / "index.html")))
+    return cli.EXIT_UNEXPECTED if failed else 0
+
+
+if __name__ == "__main__":
+    cli.run(main, Options, "experiments.demo", __doc__ or "")

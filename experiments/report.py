@@ -1,0 +1,226 @@
+"""One page of everything that was found out: `python -m experiments.report`.
+
+Reads the JSON files and pictures that the checks wrote into a folder and writes one self-contained HTML page
+(pictures inline, no scripts). It computes nothing: what is missing in the folder is missing on the page, and
+the page says so.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from proofs_checks.ledger import claim_rows_html
+from sfr_theory import cli
+from sfr_theory.catalogue import SECTIONS
+from sfr_theory.errors import InputError
+
+STYLE = """
+:root { --ink: #1d2530; --soft: #5b6675; --line: #d9dee5; --panel: #f6f8fa; }
+* { box-sizing: border-box; }
+body { margin: 0 auto; max-width: 68rem; padding: 1.2rem; color: var(--ink); background: #fff;
+       font: 16px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }
+h1 { font-size: 1.7rem; line-height: 1.2; margin: .4rem 0; }
+h2 { font-size: 1.3rem; margin: 2.4rem 0 .5rem; border-bottom: 2px solid var(--ink); padding-bottom: .2rem; }
+h3 { font-size: 1.02rem; margin: 1.4rem 0 .4rem; }
+p, li { max-width: 46rem; } .soft { color: var(--soft); }
+.scroll { overflow-x: auto; margin: .6rem 0; }
+table { border-collapse: collapse; width: 100%; font-size: .86rem; }
+th, td { padding: .35rem .55rem; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top; }
+th { border-bottom: 2px solid var(--line); white-space: nowrap; } td.number { text-align: right;
+     font-variant-numeric: tabular-nums; white-space: nowrap; }
+code, pre { font-size: .84em; } code { overflow-wrap: anywhere; }
+pre { background: var(--panel); padding: .7rem; overflow-x: auto; border-radius: .3rem; }
+figure { margin: 1rem 0; } figure img { max-width: 100%; height: auto; } figcaption { color: var(--soft); font-size: .86rem; }
+nav a { margin-right: 1rem; white-space: nowrap; } a { color: #0b57a4; }
+.verdict { font-weight: 600; white-space: nowrap; }
+.PROVED, .SUPPORTED, .REPRODUCED { color: #17692b; } .REFUTED, .NOT_REPRODUCED { color: #b00020; }
+.NEEDS_ASSUMPTION, .INCONCLUSIVE { color: #8a5a00; } .NOT_CHECKED { color: #777; }
+.unexpected { background: #b00020; color: #fff; }
+@media print { body { max-width: none; font-size: 11pt; } h2 { break-after: avoid; } figure, tr { break-inside: avoid; } nav { display: none; } }
+"""  # noqa: E501
+
+
+@dataclass(frozen=True)
+class Options:
+    data: str = "report/data"
+    """Folder with what the checks wrote: gpi_bound.json, convergence.json, tightness.json, ledger.json and
+    pictures of the same names. `make demo` fills it."""
+    output: str = "report/index.html"
+    """The page."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page: its anchor and title, the file it is made from, and how it is rendered."""
+
+    name: str
+    title: str
+    introduction: str
+    command: str
+
+    def render(self, folder: Path) -> str:
+        content = read(folder / f"{self.name}.json")
+        head = f"<h2 id='{self.name}'>{html.escape(self.title)}</h2>\n<p>{self.introduction}</p>\n"
+        made_by = f"<p class='soft'>Made by <code>{html.escape(self.command)}</code>.</p>\n"
+        if content is None:
+            return head + f"<p class='soft'>No results yet; run <code>{html.escape(self.command)}</code>.</p>\n"
+        body = "".join(BODIES[self.name](content))
+        return head + body + picture(folder / f"{self.name}.svg", self.title) + made_by
+
+
+def read(path: Path) -> dict[str, Any] | None:
+    """A JSON file; None if it is not there."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot read {path}: {error}; run `make demo` to make it anew") from None
+    if not isinstance(content, dict):
+        raise InputError(f"{path} does not hold results; run `make demo` to make it anew")
+    return content
+
+
+def picture(path: Path, caption: str) -> str:
+    """A picture inside the page; nothing if there is none."""
+    if not path.exists():
+        return ""
+    data = base64.b64encode(path.read_bytes()).decode()
+    return (
+        f"<figure><img alt='{html.escape(caption)}' src='data:image/svg+xml;base64,{data}'>"
+        f"<figcaption>{html.escape(caption)}</figcaption></figure>\n"
+    )
+
+
+def table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """A table of ready-made cells; a cell that starts with a digit or a sign is set as a number."""
+    head = "".join(f"<th>{html.escape(name)}</th>" for name in header)
+
+    def cell(content: str) -> str:
+        kind = " class='number'" if content[:1].isdigit() or content[:1] in "∞-" else ""
+        return content if content.startswith("<td") else f"<td{kind}>{content}</td>"
+
+    body = "".join(f"<tr>{''.join(map(cell, row))}</tr>\n" for row in rows)
+    return f"<div class='scroll'><table><tr>{head}</tr>\n{body}</table></div>\n"
+
+
+def verdict_cell(verdict: str, as_expected: bool) -> str:
+    style = verdict.replace(" ", "_") + ("" if as_expected else " unexpected")
+    return f"<td class='verdict {style}'>{html.escape(verdict)}</td>"
+
+
+def gpi_bound(content: Mapping[str, Any]) -> Iterator[str]:
+    """Statements with margins, and the counterexamples in fractions."""
+    statements = content["statements"]
+    rows = (
+        (
+            f"<code>{html.escape(name)}</code>",
+            f"{entry['instances']:,}",
+            f"{entry['violations']:,}",
+            "∞" if entry["worst_ratio"] is None else f"{entry['worst_ratio']:.3g}",
+            verdict_cell(entry["verdict"], entry["as_expected"]),
+        )
+        for name, entry in statements.items()
+    )
+    yield table(("statement", "problems", "violations", "worst left/right", "verdict"), rows)
+    for name, entry in statements.items():
+        if entry["counterexample"] is not None:
+            yield f"<h3>The smallest counterexample to <code>{html.escape(name)}</code> that was found</h3>\n"
+            yield f"<pre>{html.escape(compact(entry['counterexample']))}</pre>\n"
+
+
+def compact(problem: Mapping[str, Any]) -> str:
+    """A small transfer problem, a line for each part."""
+    lines = [f"gamma {problem['gamma']}, target R = ({', '.join(problem['target'])})"]
+    for outcome in problem["transitions"]:
+        lines.append(
+            f"state {outcome['state']}, action {outcome['action']} -> state {outcome['next_state']}, "
+            f"feature {outcome['feature']}, probability {outcome['probability']}"
+        )
+    for i, reward in enumerate(problem["sources"]):
+        lines.append(f"source {i + 1}: R = ({', '.join(reward)})")
+        for s, actions in enumerate(problem["approximations"][i]):
+            for a, xi in enumerate(actions):
+                lines.append(f"           xi~(state {s}, action {a}) = ({', '.join(xi)})")
+    return "\n".join(lines)
+
+
+def claims(content: Mapping[str, Any]) -> Iterator[str]:
+    """Claims with verdict and evidence."""
+    yield f"<div class='scroll'>{claim_rows_html(content['claims'])}</div>\n"
+
+
+def ledger(content: Mapping[str, Any]) -> Iterator[str]:
+    """The whole ledger in the paper's order."""
+    counts = ", ".join(f"{count} {html.escape(verdict)}" for verdict, count in content["verdicts"].items())
+    yield f"<p>{len(content['claims'])} claims: {counts}.</p>\n"
+    for section in SECTIONS:
+        chosen = {claim.id: content["claims"][claim.id] for claim in section.claims if claim.id in content["claims"]}
+        if chosen:
+            yield f"<h3>{html.escape(section.title)}</h3>\n"
+            yield from claims({"claims": chosen})
+
+
+BODIES = {"gpi_bound": gpi_bound, "convergence": claims, "tightness": claims, "ledger": ledger}
+
+PAGE = (
+    Section(
+        "gpi_bound",
+        "What GPI guarantees",
+        "Each statement was evaluated on generated transfer problems, some of them adversarial: errors of the "
+        "approximations hide where the source reward does not see them. A ratio above 1 violates a bound.",
+        "python -m sfr_theory.check_gpi_bound",
+    ),
+    Section(
+        "tightness",
+        "How tight the bound is",
+        "The sharp constants are attained by explicit problems; the printed constant never is.",
+        "python -m sfr_theory.check_tightness",
+    ),
+    Section(
+        "convergence",
+        "What SFRQ-learning converges to",
+        "The value of xi follows Q-learning path by path, so its class converges; xi itself need not.",
+        "python -m sfr_theory.check_convergence",
+    ),
+    Section(
+        "ledger",
+        "Every claim of the paper",
+        "Each verdict was computed in the run that made this page; beside each proof a broken variant had to be "
+        "rejected.",
+        "python -m proofs_checks",
+    ),
+)
+
+
+def render(folder: Path) -> str:
+    """The whole page."""
+    links = "".join(f"<a href='#{section.name}'>{html.escape(section.title)}</a>" for section in PAGE)
+    return (
+        "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'>"
+        "<meta name='viewport' content='width=device-width, initial-scale=1'>"
+        f"<title>Successor Feature Representations, checked</title><style>{STYLE}</style></head>\n<body>\n"
+        "<h1>Successor Feature Representations, checked</h1>\n"
+        "<p>What is true of the paper by Reinke and Alameda-Pineda (TMLR 2023): statements checked on finite "
+        "MDPs, proofs, counterexamples, and corrected theorems.</p>\n"
+        f"<nav>{links}</nav>\n{''.join(section.render(folder) for section in PAGE)}</body></html>\n"
+    )
+
+
+def main(options: Options) -> int:
+    folder = Path(options.data)
+    if not folder.is_dir():
+        raise InputError(f"there is no folder {folder}; run `make demo`, which fills it, or name another with --data")
+    cli.write_atomic(Path(options.output), render(folder).encode())
+    print(f"wrote {options.output}")
+    return 0
+
+
+if __name__ == "__main__":
+    cli.run(main, Options, "experiments.report", __doc__ or "")
