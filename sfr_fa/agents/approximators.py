@@ -11,11 +11,10 @@ GPI evaluates all K stored policies at once. A module may offer `apply_stacked` 
 axis K; otherwise `torch.func.vmap` does it, some ten times slower for small modules. Both modules below
 write their formula once, for any leading axes.
 
-A new policy starts as a copy of the last one, so exact ties between policies are common, and the first of them
-must win on every machine. Products are therefore summed by `sum`, which treats equal rows alike to the bit.
-Matrix products do not: how BLAS rounds a row depends on its place and on its address in memory. Modules of
-your own may use them; ties between copies are then broken by rounding, which is harmless but can differ between
-machines.
+A new policy starts as a copy of the last one, so exact ties between policies are common, and the first of
+them must win on every machine. Products are therefore summed by `sum`, which treats equal rows alike to the
+bit. Matrix products do not: how BLAS rounds a row depends on its place and on its address in memory. Modules
+of your own may use them; rounding then breaks ties between copies, harmlessly, but not everywhere alike.
 """
 
 from __future__ import annotations

@@ -1,0 +1,277 @@
+"""What the agent tests share: small agents, a small world, and the listings once more, in plain NumPy.
+
+`Listing` is algo:QL, algo:sfql, algo:MFXI, algo:MBXI and algo:CMFXI for linear approximators with gradients
+written by hand. It shares no code with the agents; `check_follows_listing` compares the two step by step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from sfr_fa.agents import (
+    AgentStreams,
+    GpiAgent,
+    LearnedFeatures,
+    Transition,
+    make_agent,
+)
+from sfr_fa.feature_spaces import BoxFeatures, DiscreteFeatures
+from sfr_fa.tasks import AdditiveTask, LinearTask, TableTask, Task
+
+torch.set_num_threads(1)
+
+STATE_DIM, NUM_ACTIONS, GAMMA = 5, 3, 0.8
+VECTORS = np.array([[0, 0, 0], [1, 0, 0.5], [0.5, 1, 0], [1, 1, 1], [0, 0.5, 1]], dtype=float)
+DISCRETE = DiscreteFeatures(VECTORS)
+BOX = BoxFeatures(np.array([0.0, -1.0, 0.0]), np.array([1.0, 1.0, 2.0]))
+ALPHA, ALPHA_R, BETA = 0.03, 0.05, 0.3
+
+
+def settings_of(name: str, rng: np.random.Generator) -> dict[str, Any]:
+    """The settings that an agent cannot do without."""
+    settings: dict[str, Any] = {}
+    if name.endswith(("-R", "-h")):
+        settings["reward_learning_rate"] = ALPHA_R
+    if name.startswith("MB"):
+        settings["model_learning_rate"] = BETA
+    if name.endswith("-h"):
+        settings["feature_map"] = LearnedFeatures(rng.normal(0, 0.7, (2 * STATE_DIM, 3)))
+    return settings
+
+
+def small_agent(name: str, seed: int = 0, **settings: Any) -> GpiAgent:
+    """An agent on five-dimensional states, in float64."""
+    rng = np.random.default_rng([seed, 1])
+    streams = AgentStreams(np.random.default_rng([seed, 2]), np.random.default_rng([seed, 3]))
+    common = {"gamma": GAMMA, "epsilon": 0.3, "learning_rate": ALPHA, "rng": streams, "dtype": torch.float64}
+    space = BOX if name.startswith("CSFR") else DISCRETE
+    return make_agent(name, STATE_DIM, NUM_ACTIONS, space, **(common | settings_of(name, rng) | settings))
+
+
+def some_task(name: str, rng: np.random.Generator) -> Task:
+    """A task of the most general kind that the agent can be given."""
+    if name in ("CSFR", "CSFR-R"):
+        scales = rng.normal(size=3)
+        return AdditiveTask(tuple(lambda x, c=c: np.sin(4 * c * x) + c for c in scales))
+    if name in ("SFR", "SFR-R", "MB SFR", "MB SFR-R", "Q"):
+        return TableTask(DISCRETE, rng.normal(size=DISCRETE.size))
+    return LinearTask(rng.normal(size=3))
+
+
+def some_features(name: str, rng: np.random.Generator) -> np.ndarray:
+    if name.startswith("CSFR"):
+        return rng.uniform(BOX.low, BOX.high)
+    return VECTORS[rng.integers(len(VECTORS))]
+
+
+def some_state(rng: np.random.Generator) -> np.ndarray:
+    return rng.normal(size=STATE_DIM)
+
+
+def weights_of(agent: GpiAgent) -> list[np.ndarray]:
+    """theta of each stored policy, (A, D, state)."""
+    return [module.weight.detach().numpy().copy() for module in agent.library.modules]
+
+
+def set_weights(agent: GpiAgent, policy: int, weight: np.ndarray) -> None:
+    with torch.no_grad():
+        agent.library.modules[policy].weight.copy_(torch.from_numpy(weight))
+
+
+def set_reward_weights(agent: GpiAgent, weight: np.ndarray) -> None:
+    """w of the current task's linear reward model."""
+    readout = agent.readouts[-1]
+    state = readout.state_dict()
+    state["model"]["weight"].copy_(torch.from_numpy(weight))
+    readout.load_state_dict(state)
+
+
+# --- The listings in NumPy ------------------------------------------------------------------------
+
+
+def sigmoid(x: np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(-x))
+
+
+@dataclass
+class LinearModel:
+    w: np.ndarray
+
+    def __call__(self, phi: np.ndarray) -> np.ndarray:
+        return phi @ self.w
+
+    def learn(self, phi: np.ndarray, reward: float) -> None:
+        self.w = self.w + ALPHA_R * 2 * (reward - phi @ self.w) * phi
+
+
+@dataclass
+class MlpModel:
+    W1: np.ndarray
+    b1: np.ndarray
+    W2: np.ndarray
+    b2: float
+
+    def __call__(self, phi: np.ndarray) -> np.ndarray:
+        return np.maximum(0, phi @ self.W1.T + self.b1) @ self.W2 + self.b2
+
+    def learn(self, phi: np.ndarray, reward: float) -> None:
+        hidden = self.W1 @ phi + self.b1
+        error = 2 * (reward - self(phi))
+        back = self.W2 * (hidden > 0)
+        self.W2 = self.W2 + ALPHA_R * error * np.maximum(0, hidden)
+        self.b2 = self.b2 + ALPHA_R * error
+        self.W1 = self.W1 + ALPHA_R * error * np.outer(back, phi)
+        self.b1 = self.b1 + ALPHA_R * error * back
+
+
+class Listing:
+    """The listing of an agent; weights are taken from the agent where the listing draws them at random."""
+
+    def __init__(self, name: str, agent: GpiAgent) -> None:
+        self.name, self.agent = name, agent
+        self.theta: list[np.ndarray] = []
+        self.tasks: list[Any] = []  # a task, or the learned model of one
+        if name.startswith("MB"):
+            self.model = agent.cumulant.model.weight.detach().numpy().copy()
+        self.clips = name.startswith(("SFR", "MB", "CSFR"))
+        if name.startswith("CSFR"):
+            box = agent.feature_map.space
+            self.centres = [box.low[k] + np.arange(11) * (box.high[k] - box.low[k]) / 10 for k in range(3)]
+
+    def start_task(self, task: Task) -> None:
+        if self.name == "Q":
+            self.theta, self.tasks = [], []
+        if self.theta:
+            self.theta.append(self.theta[-1].copy())
+        else:
+            self.theta.append(weights_of(self.agent)[0])
+        if self.name.endswith(("-R", "-h")):
+            initial = {
+                name: value.numpy().copy()
+                for name, value in self.agent.readouts[-1].state_dict()["model"].items()
+            }
+            if set(initial) == {"weight"}:
+                self.tasks.append(LinearModel(initial["weight"]))
+            else:
+                W1, b1, W2, b2 = (
+                    initial[f"{layer}.{p}"] for layer in ("hidden", "output") for p in ("weight", "bias")
+                )
+                self.tasks.append(MlpModel(W1, b1, W2[0], float(b2[0])))
+        else:
+            self.tasks.append(task)
+
+    def features(self, step: Transition) -> np.ndarray:
+        if self.name.endswith("-h"):
+            return sigmoid(self.agent.feature_map.matrix.T @ np.concatenate([step.state, step.next_state]))
+        return np.asarray(step.features)
+
+    def readout(self, k: int) -> np.ndarray:
+        task = self.tasks[k]
+        if self.name == "Q":
+            return np.ones(1)
+        if self.name.startswith("SF-") or self.name == "SF":
+            return task.w if isinstance(task, LinearModel) else task.weights
+        if self.name.startswith("CSFR"):
+            if isinstance(task, LinearModel):
+                return np.concatenate([task.w[j] * self.centres[j] for j in range(3)])
+            return np.concatenate([task.component(j, self.centres[j]) for j in range(3)])
+        return task(VECTORS) if isinstance(task, (LinearModel, MlpModel)) else task.reward(VECTORS)
+
+    def q(self, k: int, state: np.ndarray, task: int) -> np.ndarray:
+        values = self.theta[k] @ state  # (A, D)
+        if self.clips:
+            values = np.maximum(0, values)
+        return values @ self.readout(task)
+
+    def gpi(self, state: np.ndarray) -> tuple[int, int]:
+        i = len(self.theta) - 1
+        q = np.array([self.q(k, state, i) for k in range(i + 1)])
+        c = int(q.max(axis=1).argmax())
+        return c, int(q[c].argmax())
+
+    def act(self, state: np.ndarray, explore: float, which: float) -> tuple[int, int]:
+        c, action = self.gpi(state)
+        return c, int(which * NUM_ACTIONS) if explore < self.agent.epsilon else action
+
+    def cumulant(self, step: Transition, phi: np.ndarray) -> np.ndarray:
+        if self.name == "Q":
+            return np.array([step.reward])
+        if self.name.startswith("SF-") or self.name == "SF":
+            return phi
+        if self.name.startswith("CSFR"):
+            tents = []
+            for k in range(3):
+                delta = self.centres[k][1] - self.centres[k][0]
+                tents += [max(0.0, 1 - abs(x - phi[k]) / delta) for x in self.centres[k]]
+            return np.array(tents)
+        observed = (phi == VECTORS).all(axis=1).astype(float)
+        if not self.name.startswith("MB"):
+            return observed
+
+        def softmax() -> np.ndarray:
+            exponentials = np.exp(self.model[step.action] @ step.state)
+            return exponentials / exponentials.sum()
+
+        p = softmax()
+        slope = 2 * (p - observed) @ (np.diag(p) - np.outer(p, p))
+        self.model[step.action] = self.model[step.action] - BETA * np.outer(slope, step.state)
+        return softmax()
+
+    def learn(self, step: Transition, c: int) -> None:
+        i, s, a, s_next = len(self.theta) - 1, step.state, step.action, step.next_state
+        phi = self.features(step)
+        if isinstance(self.tasks[i], (LinearModel, MlpModel)):
+            self.tasks[i].learn(phi, step.reward)
+        cumulant = self.cumulant(step, phi)
+        discount = 0.0 if step.terminal else GAMMA
+        _, next_action = self.gpi(s_next)
+        moves = [(i, next_action)]
+        if c != i:
+            moves.append((c, int(self.q(c, s_next, c).argmax())))
+        for k, next_action in moves:
+            target = cumulant + discount * self.theta[k][next_action] @ s_next
+            error = target - self.theta[k][a] @ s
+            self.theta[k][a] = self.theta[k][a] + ALPHA * 2 * np.outer(error, s)
+
+
+def check_follows_listing(name: str, tasks: int = 3, steps: int = 40, **settings: Any) -> None:
+    """Agent and listing choose the same actions and have the same weights after every step.
+
+    Both round differently, at some 1e-16 a step, and SGD at these rates does not amplify it: 1e-10 is
+    generous for rounding and far below any effect of a changed formula (tests/meta plants some).
+    """
+    agent = small_agent(name, **settings)
+    listing = Listing(name, agent)
+    rng = np.random.default_rng(7)
+    uniforms = np.random.default_rng([0, 3]).random((tasks, steps, 2))
+    sources = set()
+    for i in range(tasks):
+        task = some_task(name, rng)
+        agent.start_task(task)
+        listing.start_task(task)
+        state = some_state(rng)
+        for t in range(steps):
+            action = agent.act(state)
+            c, expected_action = listing.act(state, *uniforms[i, t])
+            assert action == expected_action, f"task {i}, step {t}: action {action}, not {expected_action}"
+            sources.add((i, c))
+            features = some_features(name, rng)
+            reward = float(rng.normal())
+            step = Transition(state, action, reward, features, some_state(rng), bool(rng.random() < 0.15))
+            agent.learn(step)
+            listing.learn(step, c)
+            np.testing.assert_allclose(
+                np.array(weights_of(agent)), np.array(listing.theta), rtol=0, atol=1e-10,
+                err_msg=f"weights differ in task {i}, step {t}",
+            )  # fmt: skip
+            np.testing.assert_allclose(
+                agent.readouts[-1].vector.numpy(), listing.readout(len(listing.theta) - 1), atol=1e-10
+            )
+            state = some_state(rng) if step.terminal else step.next_state
+    if name != "Q":
+        # The comparison says something about source policies only if GPI has used them.
+        assert any(c < i for i, c in sources), "GPI never chose an earlier policy"
