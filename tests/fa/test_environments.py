@@ -371,10 +371,20 @@ class TestRacer:
         assert -1e-18 % 1.0 == 1.0  # why it needs care
         assert dynamics.wrapped(-1e-18, 0.0, 1.0) == 0.0
 
-    def test_distances_are_measured_on_the_torus(self) -> None:
-        # The paper's example: (0.1, 0.5) and (0.9, 0.5) are 0.2 apart.
-        features = dynamics.marker_distances(0.1, 0.5, np.array([[0.9, 0.5], [0.1, 0.5], [0.1, 0.9]]))
-        np.testing.assert_allclose(features, np.array([0.2, 0.0, 0.4]) / math.sqrt(0.5), rtol=0, atol=1e-15)
+    @pytest.mark.parametrize(
+        ("marker", "dx", "dy"),
+        [
+            ((0.9, 0.9), 0.2, 0.0),  # the paper's example, 0.2 and not 0.8, around the sides
+            ((0.1, 0.1), 0.0, 0.2),  # the same over top and bottom
+            ((0.8, 0.2), 0.3, 0.3),  # both
+            ((0.4, 0.5), 0.3, 0.4),  # neither
+        ],
+    )
+    def test_distances_are_measured_on_the_torus(
+        self, marker: tuple[float, float], dx: float, dy: float
+    ) -> None:
+        features = dynamics.marker_distances(0.1, 0.9, np.array([marker]))
+        np.testing.assert_allclose(features, math.hypot(dx, dy) / math.sqrt(0.5), rtol=1e-14)
 
     def test_the_largest_distance_is_normalised_to_one(self) -> None:
         grid = np.arange(40) / 40
