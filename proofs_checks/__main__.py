@@ -26,7 +26,8 @@ class Options:
     """Which claims, and where the ledger goes."""
 
     only: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
-    """Only this claim, such as thm2/printed, or all whose ids begin so, such as thm2/ (repeatable)."""
+    """Only this claim, such as thm2/printed, or all whose ids begin so, such as thm2/ (repeatable). They are
+    shown with the steps of their proofs."""
     fast: tyro.conf.FlagCreatePairsOff[bool] = False
     """Leave out the slow proofs; their claims say NOT CHECKED."""
     json: str | None = None
@@ -49,7 +50,7 @@ def main(options: Options) -> int:
     console = cli.output_console(options.json)
     with cli.progress(len(claims), "proving") as advance:
         entries = ledger.run(claims, options.fast, options.workers, advance)
-    console.print(ledger.table(entries))
+    console.print(ledger.table(entries, in_full=bool(options.only)))
     console.print(ledger.summary(entries) + ".")
     if not smt.is_available():
         count = sum(entry.result.evidence == ledger.Z3_MISSING for entry in entries)

@@ -19,6 +19,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
@@ -168,8 +169,10 @@ def run(
             waiting.append(claim)
             continue
         advance(1)
-    # The slow ones first, so that no worker is left with one at the end.
-    order = sorted((claim.id for claim in waiting), key=lambda name: not proofs[name].slow)
+    # The long ones first, so that no worker is left with one at the end.
+    order = sorted(
+        (claim.id for claim in waiting), key=lambda name: (not proofs[name].slow, not proofs[name].needs_z3)
+    )
     for name, result, seconds in _results(order, workers):
         claim = CATALOGUE[name]
         entries[name] = Entry(claim, result, kind_of_evidence(proofs[name], result), seconds=seconds)
@@ -183,8 +186,13 @@ def _results(names: list[str], workers: int) -> Iterable[tuple[str, CheckResult,
         return
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(min(workers, len(names)), mp_context=context) as pool:
-        for done in as_completed([pool.submit(_run_by_id, name) for name in names]):
-            yield done.result()
+        submitted = {pool.submit(_run_by_id, name): name for name in names}
+        for done in as_completed(submitted):
+            try:
+                yield done.result()
+            except BrokenProcessPool:
+                died = "a process that ran proofs died, perhaps for want of memory; try --workers 1"
+                yield submitted[done], CheckResult(Verdict.INCONCLUSIVE, died), 0.0
 
 
 # --- Rendering ---------------------------------------------------------------------------------------------
@@ -208,24 +216,31 @@ def summary(entries: Iterable[Entry]) -> str:
     return f"{len(entries)} claims: {listed}"
 
 
-def table(entries: Iterable[Entry]) -> Table:
+def _what_was_found(entry: Entry, in_full: bool) -> str:
+    """Evidence and scope; in the overview a proof shows its scope only, and its steps are in the files."""
+    evidence, scope = escape(entry.result.evidence), escape(entry.result.scope)
+    if entry.result.verdict is Verdict.PROVED and scope and not in_full:
+        return scope
+    return f"{evidence} [dim]Scope: {scope}[/]" if scope else evidence
+
+
+def table(entries: Iterable[Entry], in_full: bool) -> Table:
     """The ledger for a terminal."""
-    grid = Table(title="Claims of the paper", title_justify="left", show_lines=False, pad_edge=False)
+    grid = Table(title="Claims of the paper", title_justify="left", pad_edge=False)
     grid.add_column("claim", ratio=5)
     grid.add_column("verdict", no_wrap=True)
     grid.add_column("by", no_wrap=True)
-    grid.add_column("evidence and scope", ratio=7)
+    grid.add_column("scope, or what was found", ratio=6)
     for title, listed in in_sections(entries):
         grid.add_section()
         grid.add_row(f"[bold underline]{escape(title)}[/]")
         for entry in listed:
             label = f" [dim]{escape(entry.claim.label)}[/]" if entry.claim.label else ""
-            scope = f" [dim]Scope: {escape(entry.result.scope)}[/]" if entry.result.scope else ""
             grid.add_row(
                 f"[bold]{escape(entry.claim.id)}[/]{label}\n{escape(entry.claim.sentence)}",
                 styled(entry.result.verdict, entry.as_expected),
                 entry.kind,
-                escape(entry.result.evidence) + scope,
+                _what_was_found(entry, in_full),
             )
     return grid
 

@@ -101,7 +101,7 @@ def test_mass_and_sign_are_noticed() -> None:
     problem = load_problem(MASS_PRESERVING.path)
     assert is_distribution_like(problem)
     for change in ([1, 0, 0], [5, -5, 0]):  # more mass; the same mass, a negative entry
-        changed = problem.approximations.copy()  # type: ignore[union-attr]
+        changed = problem.approximations.copy()
         changed[1, 0, 1] += exact_array(change)
         assert not is_distribution_like(
             TransferProblem(problem.mdp, problem.target, problem.sources, changed)
@@ -154,7 +154,7 @@ def test_the_family_converges_in_the_class_but_not_in_xi() -> None:
         terms = STATEMENTS["thm2/printed-value-norm"].terms(evaluate(problem))
         errors.append(fraction(terms.epsilon[()]))
         following = composition.family(gamma, steps + 1)
-        jumps.append(np.abs(following.approximations - problem.approximations).max())  # type: ignore[operator]
+        jumps.append(np.abs(following.approximations - problem.approximations).max())
     assert errors == [composition.DELTA * gamma**n for n in (3, 9, 15)]
     assert min(jumps) > 8  # xi itself jumps by almost gamma/(1-gamma) for ever
 

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from proofs_checks import (
     __main__,
@@ -63,7 +64,7 @@ def test_broken_variants_are_rejected(tooth: Broken) -> None:
 
 def made_up(
     check=lambda: CheckResult(Verdict.PROVED, "because", "everything"), rejected=True, **options
-) -> Proof:  # type: ignore[no-untyped-def]
+) -> Proof:
     return Proof("xi/mass", check, (Broken("the contrary", lambda: rejected),), **options)
 
 
@@ -213,11 +214,16 @@ def test_html_is_escaped() -> None:
 
 
 def test_terminal_markup_is_escaped(capsys: pytest.CaptureFixture[str]) -> None:
-    from rich.console import Console
-
     console = Console(width=200)
-    console.print(ledger.table([ODD]))
+    console.print(ledger.table([ODD], in_full=True))
     assert "[bold]" in capsys.readouterr().out
+
+
+def test_the_overview_shows_the_scope_of_a_proof_and_the_evidence_of_the_rest() -> None:
+    proved = Entry(CATALOGUE["xi/mass"], CheckResult(Verdict.PROVED, "step by step", "all of them"), "exact")
+    assert ledger._what_was_found(proved, in_full=False) == "all of them"
+    assert "step by step" in ledger._what_was_found(proved, in_full=True)
+    assert "<script>" in ledger._what_was_found(ODD, in_full=False)
 
 
 def test_the_committed_page_is_up_to_date() -> None:

@@ -42,7 +42,7 @@ def test_the_tables_are_complete() -> None:
         (RACER, "Q", "SF", BELOW),
     ],
 )
-def test_cells_stand_where_the_paper_has_them(table, agent: str, other: str, printed: str) -> None:  # type: ignore[no-untyped-def]
+def test_cells_stand_where_the_paper_has_them(table, agent: str, other: str, printed: str) -> None:
     assert table.printed(agent, other) == table.printed(other, agent) == printed
 
 
