@@ -47,7 +47,7 @@ class Options:
     steps: int = Settings.steps
     """Steps of a learning path. Convergence is judged over the last two decades; with a gamma near 1 or many
     states a verdict may be INCONCLUSIVE until there are more. Without Numba a step takes some hundred times
-    longer: the default run then needs minutes, and 20000 steps are a good choice."""
+    longer: the default run then needs several minutes, and --steps 20000 is a good choice."""
     gamma: float = Settings.gamma
     """Discount of the random MDPs, in [0, 1). The examples have their own."""
     beta: float = Settings.beta

@@ -33,10 +33,10 @@ over the policies 1..i, policy i bootstraps on the GPI action of s_{t+1}, and th
 chose at s_t is updated towards its own greedy action under its own readout. The listings clip xi at 0
 when it is read out, which matters for function approximation; here nothing is clipped.
 
-**Arithmetic and speed.** Each loop is written once, in plain Python on arrays. On float64 arrays Numba
-compiles it where it is installed; without it the same function runs as it stands and gives the same
-numbers bit for bit, some hundred times slower. On rational arrays (`sfr_theory.arithmetic`) it runs as
-it stands and is exact.
+**Arithmetic and speed.** Each loop is written once, in plain Python on arrays or nested lists. On float64
+arrays Numba compiles it where it is installed; without it the same function runs as it stands and gives the
+same numbers bit for bit, some hundred times slower. On rational arrays (`sfr_theory.arithmetic`) it runs
+as it stands and is exact.
 """
 
 from __future__ import annotations
@@ -63,16 +63,17 @@ Integers = NDArray[np.int64]
 
 def _readout_value(values: Array, s: int, a: int, readout: Array) -> Any:
     """v . values(s, a), summed from the first entry on."""
-    total = readout[0] * values[s, a, 0]
+    row = values[s][a]
+    total = readout[0] * row[0]
     for d in range(1, len(readout)):
-        total += readout[d] * values[s, a, d]
+        total += readout[d] * row[d]
     return total
 
 
 def _greedy_action(values: Array, s: int, readout: Array) -> int:
     """The first of the best actions."""
     best_action, best = 0, _readout_value(values, s, 0, readout)
-    for a in range(1, values.shape[1]):
+    for a in range(1, len(values[s])):
         value = _readout_value(values, s, a, readout)
         if value > best:
             best_action, best = a, value
@@ -83,7 +84,7 @@ def _gpi_choice(stored: Array, policies: int, s: int, readout: Array) -> tuple[i
     """The first of the best (policy, action) pairs among the first `policies` stored values."""
     best_policy, best_action, best = 0, 0, _readout_value(stored[0], s, 0, readout)
     for k in range(policies):
-        for a in range(stored.shape[2]):
+        for a in range(len(stored[k][s])):
             value = _readout_value(stored[k], s, a, readout)
             if value > best:
                 best_policy, best_action, best = k, a, value
@@ -94,24 +95,25 @@ def _td_update(
     values: Array, s: int, a: int, cumulant: Array, next_s: int, next_a: int, step: Any, gamma: Any
 ) -> None:
     """values(s, a) += step (cumulant + gamma values(s', a') - values(s, a))."""
+    row, next_row = values[s][a], values[next_s][next_a]
     for d in range(len(cumulant)):
-        target = cumulant[d] + gamma * values[next_s, next_a, d]
-        values[s, a, d] += step * (target - values[s, a, d])
+        row[d] += step * (cumulant[d] + gamma * next_row[d] - row[d])
 
 
 def _model_update(model: Array, s: int, a: int, feature: int, beta: Any) -> None:
     """p~(s, a) += beta (indicator of the feature - p~(s, a)) (eq:sf_model_update)."""
-    for f in range(model.shape[2]):
+    row = model[s][a]
+    for f in range(len(row)):
         observed = 1 if f == feature else 0
-        model[s, a, f] += beta * (observed - model[s, a, f])
+        row[f] += beta * (observed - row[f])
 
 
 def _copy(source: Array, target: Array) -> None:
     """target[...] = source; Numba takes seconds to compile the assignment of a whole array."""
-    for s in range(source.shape[0]):
-        for a in range(source.shape[1]):
-            for d in range(source.shape[2]):
-                target[s, a, d] = source[s, a, d]
+    for s in range(len(source)):
+        for a in range(len(source[s])):
+            for d in range(len(source[s][a])):
+                target[s][a][d] = source[s][a][d]
 
 
 def _first_above(cumulative: Array, uniform: float) -> int:
@@ -149,8 +151,18 @@ def has_numba() -> bool:
 
 
 def _execute(loop: Callable[..., None], *arguments: Any) -> None:
+    """Run a loop on arrays, some of which it fills."""
     exact = any(isinstance(argument, np.ndarray) and is_exact(argument) for argument in arguments)
-    (loop if exact else _compiled(loop))(*arguments)
+    runner = loop if exact else _compiled(loop)
+    if runner is not loop:
+        runner(*arguments)
+        return
+    # Python is several times faster on nested lists than on arrays, and its floats are the same float64.
+    lists = [argument.tolist() if isinstance(argument, np.ndarray) else argument for argument in arguments]
+    loop(*lists)
+    for argument, filled in zip(arguments, lists, strict=True):
+        if isinstance(argument, np.ndarray) and argument.flags.writeable:
+            argument[...] = filled
 
 
 def _walk(
@@ -169,13 +181,14 @@ def _walk(
     count = len(outcome_state)
     s = states[0]
     for t in range(len(states)):
-        a = _first_above(cumulative_behaviour[s], uniforms[t, 0])
-        outcome = _first_above(cumulative[s, a], uniforms[t, 1])
+        uniform = uniforms[t]
+        a = _first_above(cumulative_behaviour[s], uniform[0])
+        outcome = _first_above(cumulative[s][a], uniform[1])
         states[t], actions[t] = s, a
-        next_states[t], features[t] = outcome_state[s, a, outcome], outcome_feature[s, a, outcome]
+        next_states[t], features[t] = outcome_state[s][a][outcome], outcome_feature[s][a][outcome]
         s = next_states[t]
-        if uniforms[t, 2] < restart:
-            s = int(uniforms[t, 3] * count)
+        if uniform[2] < restart:
+            s = int(uniform[3] * count)
 
 
 def _follow_model(
@@ -185,8 +198,9 @@ def _follow_model(
     for t in range(len(states)):
         s, a = states[t], actions[t]
         _model_update(model, s, a, features[t], beta[t])
-        for f in range(model.shape[2]):
-            estimates[t, f] = model[s, a, f]
+        row, estimate = model[s][a], estimates[t]
+        for f in range(len(row)):
+            estimate[f] = row[f]
 
 
 def _follow_path(
@@ -239,37 +253,39 @@ def _learn_online(
     sources: Integers,
 ) -> None:
     """One task of algo:MFXI / algo:MBXI; stored values, model and counts are updated in place."""
-    count, choices = len(outcome_state), stored.shape[2]
+    count, choices = len(outcome_state), len(outcome_state[0])
     cumulant = readouts[0].copy()
     s = states[0]
     for t in range(len(states)):
+        uniform = uniforms[t]
         source, a = _gpi_choice(stored, task + 1, s, readouts[task])
-        if uniforms[t, 0] < epsilon:
-            a = int(uniforms[t, 1] * choices)
-        outcome = _first_above(cumulative[s, a], uniforms[t, 2])
-        next_s, feature = outcome_state[s, a, outcome], outcome_feature[s, a, outcome]
+        if uniform[0] < epsilon:
+            a = int(uniform[1] * choices)
+        outcome = _first_above(cumulative[s][a], uniform[2])
+        next_s, feature = outcome_state[s][a][outcome], outcome_feature[s][a][outcome]
 
         # The model learns first, then it is used (appendix on MB SFRQ-learning).
-        model_visits[s, a] += 1
-        _model_update(model, s, a, feature, model_steps[model_visits[s, a]])
-        for d in range(embedding.shape[1]):
-            cumulant[d] = model[s, a, 0] * embedding[0, d]
-            for f in range(1, embedding.shape[0]):
-                cumulant[d] += model[s, a, f] * embedding[f, d]
+        model_visits[s][a] += 1
+        _model_update(model, s, a, feature, model_steps[model_visits[s][a]])
+        estimate = model[s][a]
+        for d in range(len(cumulant)):
+            cumulant[d] = estimate[0] * embedding[0][d]
+            for f in range(1, len(embedding)):
+                cumulant[d] += estimate[f] * embedding[f][d]
 
-        visits[task, s, a] += 1
+        visits[task][s][a] += 1
         _, next_a = _gpi_choice(stored, task + 1, next_s, readouts[task])
-        _td_update(stored[task], s, a, cumulant, next_s, next_a, current_steps[visits[task, s, a]], gamma)
+        _td_update(stored[task], s, a, cumulant, next_s, next_a, current_steps[visits[task][s][a]], gamma)
         if source != task:
-            visits[source, s, a] += 1
+            visits[source][s][a] += 1
             next_a = _greedy_action(stored[source], next_s, readouts[source])
-            step = source_steps[visits[source, s, a]]
+            step = source_steps[visits[source][s][a]]
             _td_update(stored[source], s, a, cumulant, next_s, next_a, step, gamma)
 
         states[t], actions[t], next_states[t], features[t], sources[t] = s, a, next_s, feature, source
         s = next_s
-        if uniforms[t, 3] < restart:
-            s = int(uniforms[t, 4] * count)
+        if uniform[3] < restart:
+            s = int(uniform[4] * count)
 
 
 # --- Step sizes ---------------------------------------------------------------------------------
