@@ -60,13 +60,15 @@ def write_checkpoint(path: Path, description: Mapping[str, Any], state: Mapping[
 def read_checkpoint(path: Path, description: Mapping[str, Any]) -> dict[str, Any]:
     """The state in a file, if it is whole and belongs to an agent of this description."""
     try:
-        with np.load(path, allow_pickle=False) as file:
-            entries = {name: file[name] for name in file.files}
+        file_content = path.read_bytes()
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from None
-    except (ValueError, EOFError, zipfile.BadZipFile, KeyError, NotImplementedError):
+    try:
+        archive = np.load(io.BytesIO(file_content), allow_pickle=False)
+        entries = dict(archive) if isinstance(archive, np.lib.npyio.NpzFile) else {}
+    except (ValueError, EOFError, OSError, KeyError, NotImplementedError, RuntimeError, zipfile.BadZipFile):
         raise InputError(f"{path} is not a saved agent, or it is damaged") from None
-    if not isinstance(entries, dict) or not {"header", "checksum"} <= set(entries):
+    if not {"header", "checksum"} <= set(entries):
         raise InputError(f"{path} is not a saved agent")
     arrays = [entries[f"array_{i}"] for i in range(len(entries) - 2) if f"array_{i}" in entries]
     if not np.array_equal(_checksum(entries["header"], arrays), entries["checksum"]):

@@ -451,7 +451,8 @@ def test_same_streams_same_agent_in_both_precisions(name: str) -> None:
 
 # --- Learning ---------------------------------------------------------------------------------------
 
-# A corridor 0 - 1 - 2 - 3 - 4: action 0 goes left, 1 goes right; both ends are terminal, named by the feature.
+# A corridor 0 - 1 - 2 - 3 - 4: action 0 goes left, 1 goes right. Both ends are terminal; the feature names
+# the end.
 LEFT, NOTHING, RIGHT = np.eye(3)
 CORRIDOR = DiscreteFeatures(np.eye(3))
 
