@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfr_fa.arrays import FloatArray, finite_array
-from sfr_fa.environments.dynamics import ObjectGeometry, RacerGeometry, at_goal, blocked
 from sfr_fa.feature_spaces import BoxFeatures, DiscreteFeatures
+from sfr_fa.kernels.dynamics import ObjectGeometry, RacerGeometry, at_goal, blocked
 from sfr_theory.errors import InputError
 
 SHAPES = ("box", "triangle", "circle")

@@ -9,11 +9,11 @@ import gymnasium
 import numpy as np
 
 from sfr_fa.arrays import FloatArray
-from sfr_fa.environments.dynamics import object_collection_step
-from sfr_fa.environments.encoding import POSITION_SIGMA, SQUARE_CENTRES, object_collection_state
 from sfr_fa.environments.feature_env import FeatureEnv
 from sfr_fa.environments.layouts import BARRETO_LAYOUT, OBJECT_COLLECTION_LAYOUT, ObjectLayout
 from sfr_fa.environments.rendering import ObjectCollectionPicture
+from sfr_fa.kernels.dynamics import object_collection_step
+from sfr_fa.kernels.encoding import POSITION_SIGMA, SQUARE_CENTRES, object_collection_state
 from sfr_fa.tasks import TableTask, Task
 
 

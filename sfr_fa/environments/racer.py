@@ -9,17 +9,17 @@ import gymnasium
 import numpy as np
 
 from sfr_fa.arrays import FloatArray
-from sfr_fa.environments.dynamics import drive, marker_distances
-from sfr_fa.environments.encoding import (
+from sfr_fa.environments.feature_env import FeatureEnv
+from sfr_fa.environments.layouts import RACER_LAYOUT, RacerLayout
+from sfr_fa.environments.rendering import RacerPicture
+from sfr_fa.kernels.dynamics import drive, marker_distances
+from sfr_fa.kernels.encoding import (
     ANGLE_CENTRES,
     ANGLE_SIGMA,
     POSITION_SIGMA,
     TORUS_CENTRES,
     racer_state,
 )
-from sfr_fa.environments.feature_env import FeatureEnv
-from sfr_fa.environments.layouts import RACER_LAYOUT, RacerLayout
-from sfr_fa.environments.rendering import RacerPicture
 from sfr_fa.tasks import GaussianTask, Task
 
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from PIL import Image, ImageColor, ImageDraw, ImageFont
 
 from sfr_fa.arrays import FloatArray
-from sfr_fa.environments.dynamics import marker_distances
 from sfr_fa.environments.layouts import ObjectLayout, RacerLayout
+from sfr_fa.kernels.dynamics import marker_distances
 from sfr_fa.tasks import Task
 
 SIZE = 480

@@ -16,8 +16,6 @@ from hypothesis import strategies as st
 from numba import njit
 
 import sfr_fa  # noqa: F401  registers the environments
-from sfr_fa.environments import dynamics, encoding
-from sfr_fa.environments.dynamics import DOWN, LEFT, RIGHT, STRAIGHT, TURN_LEFT, TURN_RIGHT, UP
 from sfr_fa.environments.layouts import BARRETO_LAYOUT, OBJECT_COLLECTION_LAYOUT, RACER_LAYOUT
 from sfr_fa.environments.object_collection import ObjectCollection
 from sfr_fa.environments.racer import Racer
@@ -28,6 +26,8 @@ from sfr_fa.feature_spaces import (
     RACER_FEATURES,
     DiscreteFeatures,
 )
+from sfr_fa.kernels import dynamics, encoding
+from sfr_fa.kernels.dynamics import DOWN, LEFT, RIGHT, STRAIGHT, TURN_LEFT, TURN_RIGHT, UP
 from sfr_fa.tasks import FunctionTask, LinearTask, sample_general_task, sample_racer_task
 from sfr_theory.errors import InputError
 

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from sfr_fa.environments import dynamics
 from sfr_fa.environments.layouts import (
     BARRETO_LAYOUT,
     OBJECT_COLLECTION_LAYOUT,
@@ -19,6 +18,7 @@ from sfr_fa.environments.layouts import (
 )
 from sfr_fa.environments.object_collection import ObjectCollection
 from sfr_fa.environments.racer import Racer
+from sfr_fa.kernels import dynamics
 from sfr_theory.errors import InputError
 
 GEM = ObjectKind("gem", (1, 0), "#aa0000", "circle")

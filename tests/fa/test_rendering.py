@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from PIL import ImageColor
 
-from sfr_fa.environments.dynamics import marker_distances
 from sfr_fa.environments.layouts import BARRETO_LAYOUT, OBJECT_COLLECTION_LAYOUT, RACER_LAYOUT, ObjectLayout
 from sfr_fa.environments.racer import Racer
 from sfr_fa.environments.registration import ENVIRONMENTS
@@ -23,6 +22,7 @@ from sfr_fa.environments.rendering import (
     ObjectCollectionPicture,
     RacerPicture,
 )
+from sfr_fa.kernels.dynamics import marker_distances
 from sfr_fa.tasks import LinearTask, sample_racer_task
 
 FAR_AWAY = (0.3, 0.3)

@@ -17,8 +17,9 @@ import math
 
 import numpy as np
 from numba.extending import register_jitable
+from numpy.typing import NDArray
 
-from sfr_fa.arrays import FloatArray
+FloatArray = NDArray[np.float64]
 
 POSITION_SIGMA = 0.1
 ANGLE_SIGMA = math.pi / 5

@@ -25,7 +25,7 @@ import numpy as np
 from numba.extending import register_jitable
 from numpy.typing import NDArray
 
-from sfr_fa.arrays import FloatArray
+FloatArray = NDArray[np.float64]
 
 UP, DOWN, LEFT, RIGHT = 0, 1, 2, 3
 TURN_RIGHT, STRAIGHT, TURN_LEFT = 0, 1, 2
