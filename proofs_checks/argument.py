@@ -68,19 +68,24 @@ def needs_assumption(assumption: str, without: Steps, scope: str) -> CheckResult
 
 def every(sentence: str, cases: Steps) -> Step:
     """One step that holds if it holds in every case; its witness is the first case that fails."""
-    listed = list(cases)
-    if not listed:
-        return Step(sentence, None, "there was no case to check")
-    for value in (False, None):
-        for case in listed:
-            if case.holds is value:
-                return Step(sentence, value, "; ".join(filter(None, (case.sentence, case.witness))))
-    return Step(f"{sentence} ({len(listed)} cases)", True)
+    count, undecided = 0, None
+    for case in cases:
+        if case.holds is False:
+            return Step(sentence, False, _witness(case))
+        count += 1
+        undecided = undecided or (case if case.holds is None else None)
+    if undecided is not None or count == 0:
+        return Step(sentence, None, _witness(undecided) if undecided else "there was no case to check")
+    return Step(f"{sentence} ({count} cases)", True)
+
+
+def _witness(case: Step) -> str:
+    return "; ".join(filter(None, (case.sentence, case.witness)))
 
 
 def rejected(steps: Steps) -> bool:
-    """Whether a step is false. An undecided step rejects nothing."""
-    return any(step.holds is False for step in list(steps))
+    """Whether a step is false. An undecided step rejects nothing. Those after a false one are not computed."""
+    return any(step.holds is False for step in steps)
 
 
 def broken(sentence: str, steps: Callable[[], Steps]) -> Broken:

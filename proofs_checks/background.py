@@ -31,7 +31,7 @@ from sfr_theory.mdp import FiniteMDP
 from sfr_theory.operators import at_policy, expected_next
 from sfr_theory.solve import policy_psi
 
-SCOPE = "all kernels, stochastic policies, rewards and gamma; 3 states, 2 actions, {} features; symbolic"
+SCOPE = "all kernels, stochastic policies, rewards and gamma; {} states, 2 actions, {} features; symbolic"
 
 
 # --- eq:q_function -------------------------------------------------------------------------------
@@ -47,7 +47,7 @@ def q_bellman_steps(forget_gamma: bool = False) -> Iterator[Step]:
 
 
 def check_q_bellman() -> CheckResult:
-    return proves(q_bellman_steps(), SCOPE.format(2))
+    return proves(q_bellman_steps(), SCOPE.format(3, 2))
 
 
 # --- eq:q_learning -------------------------------------------------------------------------------
@@ -152,7 +152,7 @@ def check_sr() -> CheckResult:
 
 def psi_steps(read_with: str = "w", rewarded_with: str = "w", linear: bool = True) -> Iterator[Step]:
     """psi of any policy, read with one weight vector, against Q under the rewards of another."""
-    mdp = symbolic_mdp(features=3, vectors=(3, 2), w=(2,), w_other=(2,), R=(3,))
+    mdp = symbolic_mdp(states=2, features=3, vectors=(3, 2), w=(2,), w_other=(2,), R=(3,))
     vectors = mdp.given["vectors"]
     psi = mdp.discounted(mdp.feature_probability @ vectors)
     reward = vectors @ mdp.given[rewarded_with] if linear else mdp.given["R"]
@@ -161,18 +161,19 @@ def psi_steps(read_with: str = "w", rewarded_with: str = "w", linear: bool = Tru
 
 
 def check_psi_linear() -> CheckResult:
-    return proves(psi_steps(), SCOPE.format(3) + ", feature vectors in R^2")
+    return proves(psi_steps(), SCOPE.format(2, 3) + ", feature vectors in R^2")
 
 
 def check_psi_transfer() -> CheckResult:
     return proves(
         psi_steps(read_with="w_other", rewarded_with="w_other"),
-        SCOPE.format(3) + ", feature vectors in R^2; the policy is any, so also one that is optimal for w_i",
+        SCOPE.format(2, 3)
+        + ", feature vectors in R^2; the policy is any, so also one that is optimal for w_i",
     )
 
 
 def psi_bellman_steps(cumulant: Callable[[SymbolicMDP, Array], Array]) -> Iterator[Step]:
-    mdp = symbolic_mdp(features=3, vectors=(3, 2))
+    mdp = symbolic_mdp(states=2, features=3, vectors=(3, 2))
     expected = mdp.feature_probability @ mdp.given["vectors"]
     psi = mdp.discounted(expected)
     yield identity(
@@ -184,7 +185,7 @@ def psi_bellman_steps(cumulant: Callable[[SymbolicMDP, Array], Array]) -> Iterat
 
 def check_psi_bellman_corrected() -> CheckResult:
     return proves(
-        psi_bellman_steps(lambda mdp, expected: expected), SCOPE.format(3) + ", feature vectors in R^2"
+        psi_bellman_steps(lambda mdp, expected: expected), SCOPE.format(2, 3) + ", feature vectors in R^2"
     )
 
 

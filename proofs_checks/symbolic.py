@@ -165,7 +165,7 @@ def _short(polynomial: Polynomial, limit: int = 60) -> str:
     return text if len(text) <= limit else text[:limit] + " ..."
 
 
-def series_steps(lengths: tuple[int, ...] = (1, 2, 3)) -> Iterator[Step]:
+def series_steps(lengths: tuple[int, ...] = (1, 2)) -> Iterator[Step]:
     """What solves C = c + gamma E[C(s', a')] is the sum of the series of c, with an exact remainder.
 
     C is any array and c the cumulant that it solves the equation for. Since E[.] is an average, the
