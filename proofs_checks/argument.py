@@ -84,7 +84,7 @@ def _witness(case: Step) -> str:
 
 
 def rejected(steps: Steps) -> bool:
-    """Whether a step is false. An undecided step rejects nothing. Those after a false one are not computed."""
+    """Whether a step is false. An undecided one rejects nothing; those after a false one are not run."""
     return any(step.holds is False for step in steps)
 
 

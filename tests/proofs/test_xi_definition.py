@@ -1,11 +1,8 @@
 """The xi-function, its mass, its series, and when its integral exists."""
 
-import pytest
-
 from proofs_checks.xi_definition import PROOFS
-from proofs_checks.proof import Broken, Proof
 from sfr_theory.claims import Verdict
-from tests.proofs.harness import each_proof, each_tooth
+from tests.proofs.harness import proof_tests
 
 EXPECTED = {
     "xi/definition": Verdict.PROVED,
@@ -16,18 +13,4 @@ EXPECTED = {
     "xi/finite-integral": Verdict.PROVED,
 }
 
-
-@pytest.mark.parametrize("proof", each_proof(PROOFS))
-def test_verdict(proof: Proof) -> None:
-    result = proof.check()
-    assert result.verdict == EXPECTED[proof.claim], result.evidence
-    assert result.scope
-
-
-@pytest.mark.parametrize("tooth", each_tooth(PROOFS))
-def test_broken_variant_is_rejected(tooth: Broken) -> None:
-    assert tooth.is_rejected()
-
-
-def test_every_claim_has_a_proof() -> None:
-    assert {proof.claim for proof in PROOFS} == set(EXPECTED)
+test_verdict, test_broken_variant_is_rejected, test_every_claim_has_a_proof = proof_tests(PROOFS, EXPECTED)
