@@ -60,7 +60,7 @@ def steps(data: Path) -> tuple[Step, ...]:
 def run(step: Step) -> Done:
     """One command in a process of its own, on one core."""
     start = time.perf_counter()
-    single_threaded = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
+    single_threaded = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     result = subprocess.run(
         [sys.executable, "-m", step.module, *step.flags],
         capture_output=True,
@@ -77,13 +77,18 @@ def main(options: Options) -> int:
     plan = steps(folder / "data")
     failed: list[Done] = []
     console.print("[bold]Checking the theory of Successor Feature Representations[/]")
-    with ThreadPoolExecutor(min(len(plan), os.cpu_count() or 1)) as pool, cli.progress(len(plan), "checks") as advance:
+    with (
+        ThreadPoolExecutor(min(len(plan), os.cpu_count() or 1)) as pool,
+        cli.progress(len(plan), "checks") as advance,
+    ):
         for done in pool.map(run, plan):
             good = done.result.returncode == 0
             failed += [] if good else [done]
             mark = "[green]as expected[/]" if good else f"[red]exit code {done.result.returncode}[/]"
             command = f"python -m {done.step.module}"
-            console.print(f"  {done.step.name:34}{done.seconds:5.0f} s  {mark}  [dim]{command}[/]", soft_wrap=True)
+            console.print(
+                f"  {done.step.name:34}{done.seconds:5.0f} s  {mark}  [dim]{command}[/]", soft_wrap=True
+            )
             advance(1)
     for done in failed:
         console.rule(f"python -m {done.step.module} {' '.join(done.step.flags)}")

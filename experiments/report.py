@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from proofs_checks.ledger import claim_rows_html
 from sfr_theory import cli
 from sfr_theory.catalogue import SECTIONS
+from sfr_theory.claims import HTML_STYLE, claims_html, verdict_html
 from sfr_theory.errors import InputError
 
 STYLE = """
@@ -38,10 +38,6 @@ code, pre { font-size: .84em; } code { overflow-wrap: anywhere; }
 pre { background: var(--panel); padding: .7rem; overflow-x: auto; border-radius: .3rem; }
 figure { margin: 1rem 0; } figure img { max-width: 100%; height: auto; } figcaption { color: var(--soft); font-size: .86rem; }
 nav a { margin-right: 1rem; white-space: nowrap; } a { color: #0b57a4; }
-.verdict { font-weight: 600; white-space: nowrap; }
-.PROVED, .SUPPORTED, .REPRODUCED { color: #17692b; } .REFUTED, .NOT_REPRODUCED { color: #b00020; }
-.NEEDS_ASSUMPTION, .INCONCLUSIVE { color: #8a5a00; } .NOT_CHECKED { color: #777; }
-.unexpected { background: #b00020; color: #fff; }
 @media print { body { max-width: none; font-size: 11pt; } h2 { break-after: avoid; } figure, tr { break-inside: avoid; } nav { display: none; } }
 """  # noqa: E501
 
@@ -69,7 +65,9 @@ class Section:
         head = f"<h2 id='{self.name}'>{html.escape(self.title)}</h2>\n<p>{self.introduction}</p>\n"
         made_by = f"<p class='soft'>Made by <code>{html.escape(self.command)}</code>.</p>\n"
         if content is None:
-            return head + f"<p class='soft'>No results yet; run <code>{html.escape(self.command)}</code>.</p>\n"
+            return (
+                head + f"<p class='soft'>No results yet; run <code>{html.escape(self.command)}</code>.</p>\n"
+            )
         body = "".join(BODIES[self.name](content))
         return head + body + picture(folder / f"{self.name}.svg", self.title) + made_by
 
@@ -110,11 +108,6 @@ def table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     return f"<div class='scroll'><table><tr>{head}</tr>\n{body}</table></div>\n"
 
 
-def verdict_cell(verdict: str, as_expected: bool) -> str:
-    style = verdict.replace(" ", "_") + ("" if as_expected else " unexpected")
-    return f"<td class='verdict {style}'>{html.escape(verdict)}</td>"
-
-
 def gpi_bound(content: Mapping[str, Any]) -> Iterator[str]:
     """Statements with margins, and the counterexamples in fractions."""
     statements = content["statements"]
@@ -124,7 +117,7 @@ def gpi_bound(content: Mapping[str, Any]) -> Iterator[str]:
             f"{entry['instances']:,}",
             f"{entry['violations']:,}",
             "∞" if entry["worst_ratio"] is None else f"{entry['worst_ratio']:.3g}",
-            verdict_cell(entry["verdict"], entry["as_expected"]),
+            verdict_html(entry["verdict"], entry["as_expected"]),
         )
         for name, entry in statements.items()
     )
@@ -153,7 +146,7 @@ def compact(problem: Mapping[str, Any]) -> str:
 
 def claims(content: Mapping[str, Any]) -> Iterator[str]:
     """Claims with verdict and evidence."""
-    yield f"<div class='scroll'>{claim_rows_html(content['claims'])}</div>\n"
+    yield f"<div class='scroll'>{claims_html(content['claims'])}</div>\n"
 
 
 def ledger(content: Mapping[str, Any]) -> Iterator[str]:
@@ -161,7 +154,9 @@ def ledger(content: Mapping[str, Any]) -> Iterator[str]:
     counts = ", ".join(f"{count} {html.escape(verdict)}" for verdict, count in content["verdicts"].items())
     yield f"<p>{len(content['claims'])} claims: {counts}.</p>\n"
     for section in SECTIONS:
-        chosen = {claim.id: content["claims"][claim.id] for claim in section.claims if claim.id in content["claims"]}
+        chosen = {
+            claim.id: content["claims"][claim.id] for claim in section.claims if claim.id in content["claims"]
+        }
         if chosen:
             yield f"<h3>{html.escape(section.title)}</h3>\n"
             yield from claims({"claims": chosen})
@@ -173,8 +168,9 @@ PAGE = (
     Section(
         "gpi_bound",
         "What GPI guarantees",
-        "Each statement was evaluated on generated transfer problems, some of them adversarial: errors of the "
-        "approximations hide where the source reward does not see them. A ratio above 1 violates a bound.",
+        "Each statement was evaluated on generated transfer problems, some of them adversarial: errors of "
+        "the approximations hide where the source reward does not see them. A ratio above 1 violates a "
+        "bound.",
         "python -m sfr_theory.check_gpi_bound",
     ),
     Section(
@@ -192,8 +188,8 @@ PAGE = (
     Section(
         "ledger",
         "Every claim of the paper",
-        "Each verdict was computed in the run that made this page; beside each proof a broken variant had to be "
-        "rejected.",
+        "Each verdict was computed in the run that made this page; beside each proof a broken variant had "
+        "to be rejected.",
         "python -m proofs_checks",
     ),
 )
@@ -205,8 +201,8 @@ def render(folder: Path) -> str:
     return (
         "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'>"
         "<meta name='viewport' content='width=device-width, initial-scale=1'>"
-        f"<title>Successor Feature Representations, checked</title><style>{STYLE}</style></head>\n<body>\n"
-        "<h1>Successor Feature Representations, checked</h1>\n"
+        f"<title>Successor Feature Representations, checked</title><style>{STYLE}{HTML_STYLE}</style></head>\n"
+        "<body>\n<h1>Successor Feature Representations, checked</h1>\n"
         "<p>What is true of the paper by Reinke and Alameda-Pineda (TMLR 2023): statements checked on finite "
         "MDPs, proofs, counterexamples, and corrected theorems.</p>\n"
         f"<nav>{links}</nav>\n{''.join(section.render(folder) for section in PAGE)}</body></html>\n"
@@ -216,7 +212,7 @@ def render(folder: Path) -> str:
 def main(options: Options) -> int:
     folder = Path(options.data)
     if not folder.is_dir():
-        raise InputError(f"there is no folder {folder}; run `make demo`, which fills it, or name another with --data")
+        raise InputError(f"there is no folder {folder}; `make demo` fills one, --data names another")
     cli.write_atomic(Path(options.output), render(folder).encode())
     print(f"wrote {options.output}")
     return 0

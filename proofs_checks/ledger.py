@@ -32,7 +32,7 @@ import proofs_checks
 from proofs_checks import smt
 from proofs_checks.proof import Proof
 from sfr_theory.catalogue import CATALOGUE, SECTIONS, UNCHECKED
-from sfr_theory.claims import CheckResult, Claim, Verdict, styled
+from sfr_theory.claims import HTML_STYLE, CheckResult, Claim, Verdict, claims_html, styled
 from sfr_theory.errors import InputError
 
 Z3_INSTALL = "pip install 'sfr[proofs]'"
@@ -283,39 +283,13 @@ def to_markdown(entries: Iterable[Entry]) -> str:
     return "\n".join(lines) + "\n"
 
 
-HTML_STYLE = """
-.ledger { border-collapse: collapse; font: 14px/1.4 system-ui, sans-serif; width: 100%; }
-.ledger th, .ledger td { border-bottom: 1px solid #ddd; padding: .35em .6em; text-align: left; }
-.ledger td { vertical-align: top; }
-.ledger code { font-size: 12px; } .ledger .label, .ledger .scope { color: #666; }
-.ledger .verdict { font-weight: 600; white-space: nowrap; }
-.ledger .PROVED, .ledger .SUPPORTED, .ledger .REPRODUCED { color: #17692b; }
-.ledger .REFUTED, .ledger .NOT_REPRODUCED { color: #b00020; }
-.ledger .NEEDS_ASSUMPTION, .ledger .INCONCLUSIVE { color: #8a5a00; } .ledger .NOT_CHECKED { color: #777; }
-.ledger .unexpected { background: #b00020; color: #fff; }
-"""
-
-
 def to_html_fragment(entries: Iterable[Entry]) -> str:
-    """The ledger as a piece of a page: a style and one table for each section."""
+    """The ledger as a piece of a page: one table for each section."""
     entries = tuple(entries)
-    parts = [f"<style>{HTML_STYLE}</style>", f"<p>{html.escape(summary(entries))}.</p>"]
+    parts = [f"<p>{html.escape(summary(entries))}.</p>"]
     for title, listed in in_sections(entries):
-        parts.append(f"<h3>{html.escape(title)}</h3>\n<table class='ledger'>")
-        parts.append("<tr><th>claim</th><th>verdict</th><th>by</th><th>evidence and scope</th></tr>")
-        for entry in listed:
-            claim, result = entry.claim, entry.result
-            verdict = result.verdict.value
-            style = verdict.replace(" ", "_") + ("" if entry.as_expected else " unexpected")
-            parts.append(
-                f"<tr><td><code>{html.escape(claim.id)}</code> "
-                f"<span class='label'>{html.escape(claim.label)}</span>"
-                f"<br>{html.escape(claim.sentence)}</td>"
-                f"<td class='verdict {style}'>{html.escape(verdict)}</td>"
-                f"<td>{html.escape(entry.kind)}</td><td>{html.escape(result.evidence)}"
-                f"<br><span class='scope'>{html.escape(result.scope)}</span></td></tr>"
-            )
-        parts.append("</table>")
+        parts.append(f"<h3>{html.escape(title)}</h3>")
+        parts.append(claims_html({entry.claim.id: entry.to_json() for entry in listed}))
     return "\n".join(parts) + "\n"
 
 
@@ -323,7 +297,9 @@ def to_html_page(entries: Iterable[Entry]) -> str:
     """The fragment as a page of its own."""
     return (
         "<!doctype html>\n<html lang='en'>"
-        "<head><meta charset='utf-8'><title>Claims of the paper</title></head>\n"
+        "<head><meta charset='utf-8'><meta name='viewport' content='width=device-width, initial-scale=1'>"
+        f"<title>Claims of the paper</title><style>body {{ font-family: system-ui, sans-serif; }}{HTML_STYLE}"
+        "</style></head>\n"
         f"<body>\n<h1>Claims of the paper, and what is true</h1>\n{to_html_fragment(entries)}</body></html>\n"
     )
 

@@ -15,7 +15,7 @@ from sfr_theory.claims import CheckResult
 
 @dataclass(frozen=True)
 class Broken:
-    """A broken variant: `is_rejected` runs the proof's machinery on it and says whether it was found false."""
+    """A broken variant; `is_rejected` runs the proof's machinery on it: was it found false?"""
 
     sentence: str
     is_rejected: Callable[[], bool]

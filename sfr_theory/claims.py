@@ -8,6 +8,7 @@ of the command (exit code 1), whichever way it differs.
 
 from __future__ import annotations
 
+import html
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -107,3 +108,37 @@ def outcome_table(title: str, outcomes: Iterable[Outcome]) -> Table:
         )
         table.add_row(name, styled(result.verdict, outcome.as_expected), evidence)
     return table
+
+
+HTML_STYLE = """
+.claims { border-collapse: collapse; width: 100%; font-size: .86rem; line-height: 1.4; }
+.claims th, .claims td { border-bottom: 1px solid #d9dee5; padding: .35rem .55rem; text-align: left; }
+.claims td { vertical-align: top; overflow-wrap: break-word; }
+.claims code { font-size: .92em; } .claims .label, .claims .scope { color: #5b6675; }
+.verdict { font-weight: 600; white-space: nowrap; }
+.PROVED, .SUPPORTED, .REPRODUCED { color: #17692b; } .REFUTED, .NOT_REPRODUCED { color: #b00020; }
+.NEEDS_ASSUMPTION, .INCONCLUSIVE { color: #8a5a00; } .NOT_CHECKED { color: #666; }
+.unexpected { background: #b00020; color: #fff; }
+"""
+"""What the two functions below need of a page's style."""
+
+
+def verdict_html(verdict: str, as_expected: bool) -> str:
+    """A table cell with a verdict; one that was not expected stands out."""
+    style = verdict.replace(" ", "_") + ("" if as_expected else " unexpected")
+    return f"<td class='verdict {style}'>{html.escape(verdict)}</td>"
+
+
+def claims_html(claims: Mapping[str, Mapping[str, Any]]) -> str:
+    """Claims as `Outcome.to_json` gives them, by id, as an HTML table."""
+    rows = ["<tr><th>claim</th><th>verdict</th><th>evidence and scope</th></tr>"]
+    for name, entry in claims.items():
+        text = {key: html.escape(entry[key]) for key in ("label", "claim", "evidence", "scope")}
+        kind = f"<span class='scope'>By {html.escape(entry['kind'])}.</span> " if entry.get("kind") else ""
+        scope = f"<br><span class='scope'>Scope: {text['scope']}</span>" if text["scope"] else ""
+        rows.append(
+            f"<tr><td><code>{html.escape(name)}</code> <span class='label'>{text['label']}</span>"
+            f"<br>{text['claim']}</td>{verdict_html(entry['verdict'], entry['as_expected'])}"
+            f"<td>{kind}{text['evidence']}{scope}</td></tr>"
+        )
+    return "<table class='claims'>\n" + "\n".join(rows) + "\n</table>\n"
