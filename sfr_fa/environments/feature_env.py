@@ -26,22 +26,25 @@ from sfr_theory.errors import InputError
 class TaskRewards:
     """The reward of features under a task that can be exchanged."""
 
+    task: Task
+    _table: tuple[FloatArray, FloatArray]
+    """Feature vectors and their rewards, if features are discrete."""
+
     def __init__(self, feature_space: FeatureSpace, task: Task) -> None:
         self.feature_space = feature_space
-        self.task = task
         self.set_task(task)
 
     def set_task(self, task: Task) -> None:
         """Reward by `task` from now on; the old one stays if the new one does not fit the features."""
         self.task = check_task(task, self.feature_space)
         if isinstance(self.feature_space, DiscreteFeatures):
-            self._table = np.asarray(task.reward(self.feature_space.vectors), dtype=np.float64)
+            vectors = self.feature_space.vectors
+            self._table = vectors, np.asarray(task.reward(vectors), dtype=np.float64)
 
     def of_index(self, index: int) -> tuple[float, dict[str, Any]]:
         """Reward and info of a discrete feature that is known by its index."""
-        assert isinstance(self.feature_space, DiscreteFeatures)
-        features = self.feature_space.vectors[index].copy()
-        return float(self._table[index]), {"features": features, "feature_index": index}
+        vectors, rewards = self._table
+        return float(rewards[index]), {"features": vectors[index].copy(), "feature_index": index}
 
     def of_features(self, features: Any) -> tuple[float, dict[str, Any]]:
         """Reward and info of a feature vector."""

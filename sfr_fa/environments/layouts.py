@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -193,7 +193,8 @@ class ObjectLayout:
 class RacerLayout:
     """Markers and motion of the racer on the torus of side 1."""
 
-    markers: FloatArray = ((0.25, 0.75), (0.75, 0.25), (0.75, 0.6))  # type: ignore[assignment]
+    markers: FloatArray = field(default_factory=lambda: np.array([(0.25, 0.75), (0.75, 0.25), (0.75, 0.6)]))
+    """(n, 2): what the features measure the distance to."""
     straight_length: float = 0.075
     turn_length: float = 0.06
     turn_angle: float = math.pi / 7

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import math
+import pickle
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -107,6 +109,28 @@ class TestContract:
             Racer().reset(options={"taks": None})
         with pytest.raises(InputError, match="render_mode is 'human'"):
             Racer(render_mode="human")
+
+    def test_a_copy_goes_on_as_the_original(self, env: gymnasium.Env) -> None:
+        env.reset(seed=3)
+        for _ in range(5):
+            env.step(1)
+        copies = copy.deepcopy(env.unwrapped), pickle.loads(pickle.dumps(env.unwrapped))
+        for action in (0, 1, 2, 0):
+            expected = env.step(action)[0]
+            for other in copies:
+                np.testing.assert_array_equal(other.step(action)[0], expected)
+
+    @pytest.mark.parametrize("name", NAMES)
+    def test_vector_environments_stack_the_features(self, name: str) -> None:
+        vector = gymnasium.make_vec(name, num_envs=2)
+        vector.reset(seed=0)
+        *_, infos = vector.step(np.array([0, 1]))
+        singles = []
+        for seed, action in ((0, 0), (1, 1)):
+            single = gymnasium.make(name)
+            single.reset(seed=seed)
+            singles.append(single.step(action)[4]["features"])
+        np.testing.assert_array_equal(infos["features"], singles)
 
     def test_a_step_limit_can_be_added(self) -> None:
         env = gymnasium.make("sfr/ObjectCollection-v0", max_episode_steps=3)

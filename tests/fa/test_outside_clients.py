@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import gymnasium
 import mo_gymnasium
 import numpy as np
 import pytest
+import torch
 from stable_baselines3 import DQN
 from stable_baselines3.common.env_checker import check_env
 
@@ -29,12 +31,22 @@ def mo_make(name: str) -> gymnasium.Env:
         return mo_gymnasium.make(name)
 
 
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """Tiny networks gain nothing from threads, and lose much where other programs run."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
 class TestStableBaselines:
     @pytest.mark.parametrize("name", ENVIRONMENTS)
     def test_its_checker_accepts_the_environments(self, name: str) -> None:
         check_env(gymnasium.make(name, render_mode="rgb_array"), warn=True)
 
     @pytest.mark.slow
+    @pytest.mark.usefixtures("one_thread")
     @pytest.mark.parametrize("name", ENVIRONMENTS)
     def test_dqn_takes_a_thousand_steps(self, name: str) -> None:
         env = gymnasium.make(name, max_episode_steps=300)

@@ -122,11 +122,11 @@ class TestRewards:
             task.reward([1, 1, 0, 0])
 
     def test_gaussian_is_the_printed_formula(self) -> None:
-        task = GaussianTask(([[0.2, 0.01]], [[0.5, 0.002], [0.1, 0.004]], [[0.0, 0.005]]))  # type: ignore[arg-type]
+        task = GaussianTask(([[0.2, 0.01]], [[0.2, 0.01], [0.1, 0.004]], [[0.0, 0.005]]))  # type: ignore[arg-type]
         phi = np.array([0.25, 0.14, 0.3])
         by_hand = (
             math.exp(-(0.05**2) / 0.01)
-            + max(math.exp(-(0.36**2) / 0.002), math.exp(-(0.04**2) / 0.004))
+            + max(math.exp(-(0.06**2) / 0.01), math.exp(-(0.04**2) / 0.004))  # 0.698 and 0.670
             + math.exp(-(0.3**2) / 0.005)
         ) / 3
         assert task.reward(phi) == pytest.approx(by_hand, rel=1e-14)
