@@ -37,7 +37,7 @@ th { border-bottom: 2px solid var(--line); white-space: nowrap; } td.number { te
 code, pre { font-size: .84em; } code { overflow-wrap: anywhere; }
 pre { background: var(--panel); padding: .7rem; overflow-x: auto; border-radius: .3rem; }
 figure { margin: 1rem 0; } figure img { max-width: 100%; height: auto; } figcaption { color: var(--soft); font-size: .86rem; }
-nav a { margin-right: 1rem; white-space: nowrap; } a { color: #0b57a4; }
+nav { display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; } a { color: #0b57a4; }
 @media print { body { max-width: none; font-size: 11pt; } h2 { break-after: avoid; } figure, tr { break-inside: avoid; } nav { display: none; } }
 """  # noqa: E501
 
@@ -204,7 +204,7 @@ def render(folder: Path) -> str:
         f"<title>Successor Feature Representations, checked</title><style>{STYLE}{HTML_STYLE}</style></head>\n"
         "<body>\n<h1>Successor Feature Representations, checked</h1>\n"
         "<p>What is true of the paper by Reinke and Alameda-Pineda (TMLR 2023): statements checked on finite "
-        "MDPs, proofs, counterexamples, and corrected theorems.</p>\n"
+        "MDPs, proofs, counterexamples, corrected theorems.</p>\n"
         f"<nav>{links}</nav>\n{''.join(section.render(folder) for section in PAGE)}</body></html>\n"
     )
 

@@ -119,6 +119,10 @@ HTML_STYLE = """
 .PROVED, .SUPPORTED, .REPRODUCED { color: #17692b; } .REFUTED, .NOT_REPRODUCED { color: #b00020; }
 .NEEDS_ASSUMPTION, .INCONCLUSIVE { color: #8a5a00; } .NOT_CHECKED { color: #666; }
 .unexpected { background: #b00020; color: #fff; }
+@media (max-width: 40rem) {
+  .claims th { display: none; } .claims td { display: block; border: 0; padding: .15rem 0; }
+  .claims tr { display: block; border-bottom: 1px solid #d9dee5; padding: .5rem 0; }
+}
 """
 """What the two functions below need of a page's style."""
 

@@ -187,7 +187,7 @@ def _rounder(problem: PerturbedProblem) -> Iterator[PerturbedProblem]:
                 rounded(array[index], 1),
                 rounded(array[index], 2),
             }
-            simple |= {array[index] / 2}
+            simple |= {array[index] / 2, rounded(array[index] / 2, 1)}
             for value in sorted(simple, key=lambda v: (abs(v), v)):
                 if value != array[index]:
                     changed = array.copy()
