@@ -201,8 +201,9 @@ def render(folder: Path) -> str:
     return (
         "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'>"
         "<meta name='viewport' content='width=device-width, initial-scale=1'>"
-        f"<title>Successor Feature Representations, checked</title><style>{STYLE}{HTML_STYLE}</style></head>\n"
-        "<body>\n<h1>Successor Feature Representations, checked</h1>\n"
+        "<title>Successor Feature Representations, checked</title>"
+        f"<style>{STYLE}{HTML_STYLE}</style></head>\n<body>\n"
+        "<h1>Successor Feature Representations, checked</h1>\n"
         "<p>What is true of the paper by Reinke and Alameda-Pineda (TMLR 2023): statements checked on finite "
         "MDPs, proofs, counterexamples, corrected theorems.</p>\n"
         f"<nav>{links}</nav>\n{''.join(section.render(folder) for section in PAGE)}</body></html>\n"

@@ -4,8 +4,8 @@ A counterexample is a transfer problem on which a bound fails. It is held as (ke
 sources, perturbation), with xi~_i = xi_i + perturbation_i, because a perturbation keeps its meaning when a
 state or a reward changes while xi~_i would not. Greedy descent: try simpler variants (fewer sources, states,
 actions, features; deterministic rows; rounder numbers), keep one as soon as the bound still fails on it, stop
-when none does. Every test is in rational arithmetic and, so that the result does not hang on a tie that
-rounding would break, in float64 as well.
+when none does. Every test is in rational arithmetic; so that the result does not hang on ties or on how
+rounding would break them, GPI actions must be unique and the bound must fail in float64 as well.
 """
 
 from __future__ import annotations
@@ -17,8 +17,11 @@ import numpy as np
 
 from sfr_theory.arithmetic import Array, Number, exact_array, float_array, fraction, rational, zeros
 from sfr_theory.bounds import Evaluation, Statement
+from sfr_theory.gpi import gpi_values
 from sfr_theory.mdp import FiniteMDP, TransferProblem
+from sfr_theory.operators import q_from_xi
 from sfr_theory.random_mdp import ProblemBatch
+from sfr_theory.solve import optimal_actions
 from sfr_theory.transfer import evaluate_batch
 
 MAX_EVALUATIONS = 3000
@@ -70,8 +73,12 @@ class PerturbedProblem:
 
 
 def violates(problem: PerturbedProblem, statement: Statement) -> bool:
-    """Whether the bound fails, in both arithmetics."""
-    if bool(statement.terms(problem.evaluate()).holds):
+    """Whether the bound fails, whichever way tied GPI actions are broken, in both arithmetics."""
+    evaluation = problem.evaluate()
+    if bool(statement.terms(evaluation).holds):
+        return False
+    q = q_from_xi(evaluation.approximations, problem.target)
+    if (optimal_actions(gpi_values(q)).sum(axis=-1) > 1).any():
         return False
     return not bool(statement.terms(problem.evaluate_in_floats()).holds)
 
