@@ -9,8 +9,8 @@ weights of a linear model that is fitted before the task, on points phi_j with r
                    (eq:linear_model_fitting)
 
 The printed rule is meant as a descent of the L1 error but lacks phi and the sign; what it settles at is any w
-whose *mean* error is 0. L1 weights need not be unique: the programme returns a vertex, which predicts n
-of the points exactly and leaves the error on the others.
+whose *mean* error is 0. L1 weights need not be unique: the programme returns a vertex, which predicts as many
+points exactly as the rank of all points and leaves the error on the others.
 
 A rule is a function (points (m, n), rewards (m,), rng) -> weights (n,).
 """

@@ -38,7 +38,7 @@ Arrays = list[NDArray[Any]]
 def write_checkpoint(path: Path, description: Mapping[str, Any], state: Mapping[str, Any]) -> None:
     """Write the file whole or not at all: to a temporary name first, then renamed."""
     arrays: Arrays = []
-    content = {"format": FORMAT, "version": VERSION, "agent": description, "state": _pack(state, arrays)}
+    content = {"format": FORMAT, "version": VERSION, "agent": description, "state": pack(state, arrays)}
     header = np.frombuffer(json.dumps(content).encode(), dtype=np.uint8)
     entries = {f"array_{i}": array for i, array in enumerate(arrays)}
     buffer = io.BytesIO()
@@ -84,7 +84,7 @@ def read_checkpoint(path: Path, description: Mapping[str, Any]) -> dict[str, Any
             raise InputError(
                 f"{path} was saved by another agent: its {key} is {saved.get(key)}, this one's is {value}"
             )
-    state: dict[str, Any] = _unpack(content["state"], arrays)
+    state: dict[str, Any] = unpack(content["state"], arrays)
     return state
 
 
@@ -121,7 +121,7 @@ def _checksum(header: NDArray[Any], arrays: Sequence[NDArray[Any]]) -> NDArray[A
     return np.frombuffer(digest.digest(), dtype=np.uint8)
 
 
-def _pack(value: Any, arrays: Arrays) -> Any:
+def pack(value: Any, arrays: Arrays) -> Any:
     """A tree of JSON; tensors and arrays move to `arrays`, tuples and dictionaries are marked as such."""
     if isinstance(value, torch.Tensor):
         arrays.append(value.detach().numpy().copy())
@@ -130,19 +130,19 @@ def _pack(value: Any, arrays: Arrays) -> Any:
         arrays.append(value.copy())
         return {"array": len(arrays) - 1}
     if isinstance(value, Mapping):
-        return {"items": [[key, _pack(entry, arrays)] for key, entry in value.items()]}
+        return {"items": [[key, pack(entry, arrays)] for key, entry in value.items()]}
     if isinstance(value, tuple):
-        return {"tuple": [_pack(entry, arrays) for entry in value]}
+        return {"tuple": [pack(entry, arrays) for entry in value]}
     if isinstance(value, list):
-        return [_pack(entry, arrays) for entry in value]
+        return [pack(entry, arrays) for entry in value]
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     raise InputError(f"the agent's state holds {value!r}, which has no place in a file of arrays and JSON")
 
 
-def _unpack(value: Any, arrays: Arrays) -> Any:
+def unpack(value: Any, arrays: Arrays) -> Any:
     if isinstance(value, list):
-        return [_unpack(entry, arrays) for entry in value]
+        return [unpack(entry, arrays) for entry in value]
     if not isinstance(value, dict):
         return value
     ((kind, content),) = value.items()
@@ -151,5 +151,5 @@ def _unpack(value: Any, arrays: Arrays) -> Any:
     if kind == "array":
         return arrays[content]
     if kind == "tuple":
-        return tuple(_unpack(entry, arrays) for entry in content)
-    return {key: _unpack(entry, arrays) for key, entry in content}
+        return tuple(unpack(entry, arrays) for entry in content)
+    return {key: unpack(entry, arrays) for key, entry in content}

@@ -24,7 +24,7 @@ floor(u_2 A). So `rng.random((T, 2))` drawn ahead replays T steps.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -147,14 +147,18 @@ class GpiAgent:
             "dtype": dtype,
             "generators": (streams.weights.bit_generator, streams.exploration.bit_generator),
         }  # fmt: skip
-        self._description = {name: describe(part) for name, part in parts.items()}
+        self.description = {name: describe(part) for name, part in parts.items()}
 
     # --- The three verbs --------------------------------------------------------------------------
 
-    def start_task(self, task: Task | None = None) -> None:
-        """Begin the next task. Agents that learn the reward function online need not be told the task."""
+    def start_task(self, task: Task | Callable[[FloatArray], Any] | None = None) -> None:
+        """Begin the next task: a task, or a vectorised function of features.
+
+        Agents that learn the reward function online need not be told it.
+        """
         self._refuse_if_diverged()
-        readout = self.readout_rule.start(task, self.streams.weights, self.dtype)
+        known = None if task is None else _as_task(task)
+        readout = self.readout_rule.start(known, self.streams.weights, self.dtype)
         self.new_task(self.library, self.streams.weights)
         # Policies that were forgotten take their readouts with them.
         self.readouts = [*self.readouts[: len(self.library) - 1], readout]
@@ -214,9 +218,8 @@ class GpiAgent:
         values = self._all_values(check_state(state, self.state_dim))
         if reward is None:
             return self._q(values, self.readouts[-1].vector).astype(np.float64)
-        task = reward if isinstance(reward, Task) else FunctionTask(reward)
         # A fit that starts at random must not disturb the agent's own stream.
-        vector = self.readout_rule.known.read(task, np.random.default_rng(0))
+        vector = self.readout_rule.known.read(_as_task(reward), np.random.default_rng(0))
         return self._q(values, self._tensor(vector)).astype(np.float64)
 
     @property
@@ -233,9 +236,9 @@ class GpiAgent:
 
     # --- Files ------------------------------------------------------------------------------------
 
-    def save(self, path: str | Path) -> None:
-        """Everything that the next steps depend on, in one file; `load` continues bit for bit."""
-        state = {
+    def state_dict(self) -> dict[str, Any]:
+        """Everything that the next steps depend on, as a tree of tensors, lists and numbers."""
+        return {
             "library": self.library.state_dict(),
             "readouts": [readout.state_dict() for readout in self.readouts],
             "cumulant": self.cumulant.state_dict(),
@@ -247,13 +250,12 @@ class GpiAgent:
                 "exploration": self.streams.exploration.bit_generator.state,
             },
         }
-        write_checkpoint(Path(path), self._description, state)
 
-    def load(self, path: str | Path) -> None:
-        """Take over the state that an agent built alike has saved; a file that does not fit is refused."""
-        state = read_checkpoint(Path(path), self._description)
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take over the state of an agent that was built alike; continues bit for bit."""
+        readouts = [self.readout_rule.restore(saved, self.dtype) for saved in state["readouts"]]
         self.library.load_state_dict(state["library"])
-        self.readouts = [self.readout_rule.restore(saved, self.dtype) for saved in state["readouts"]]
+        self.readouts = readouts
         self.cumulant.load_state_dict(state["cumulant"])
         self.gpi_counts_by_task = [np.array(counts, dtype=np.int64) for counts in state["gpi_counts"]]
         self.steps_learned = state["steps_learned"]
@@ -261,6 +263,24 @@ class GpiAgent:
         self._choice = None
         self.streams.weights.bit_generator.state = state["streams"]["weights"]
         self.streams.exploration.bit_generator.state = state["streams"]["exploration"]
+
+    def save(self, path: str | Path) -> None:
+        """Write the state to one file; `load` continues bit for bit."""
+        write_checkpoint(Path(path), self.description, self.state_dict())
+
+    def load(self, path: str | Path) -> None:
+        """Take over the state that an agent built alike has saved; a file that does not fit is refused."""
+        self.load_state_dict(read_checkpoint(Path(path), self.description))
+
+    # --- Engines ----------------------------------------------------------------------------------
+
+    def take_over(self, steps: int, gpi_counts: NDArray[np.int64], *, diverged: bool) -> None:
+        """Count steps of the current task that an engine has made on this agent's own weights."""
+        self.gpi_counts[:] += gpi_counts
+        self.steps_learned += steps
+        self._choice = None
+        if diverged:
+            self._failure = f"the values have diverged after {self.steps_learned} steps; {_ADVICE}"
 
     # --- The equations ----------------------------------------------------------------------------
 
@@ -327,6 +347,10 @@ class GpiAgent:
 
 
 _ADVICE = "a smaller learning_rate may help"
+
+
+def _as_task(reward: Task | Callable[[FloatArray], Any]) -> Task:
+    return reward if isinstance(reward, Task) else FunctionTask(reward)
 
 
 def _finite(tensor: Tensor) -> bool:

@@ -28,9 +28,9 @@ class PolicyLibrary:
     def __init__(
         self, approximator: Approximator, shape: ValueShape, optimiser: OptimiserFactory, dtype: torch.dtype
     ) -> None:
-        self._approximator = approximator
+        self.approximator = approximator
         self._shape = shape
-        self._optimiser = optimiser
+        self.optimiser = optimiser
         self._dtype = dtype
         self.modules: list[nn.Module] = []
         self.optimisers: list[Optimizer] = []
@@ -76,17 +76,18 @@ class PolicyLibrary:
         found = {name: tuple(stack.shape[1:]) for name, stack in parameters.items()}
         if expected != found:
             raise InputError(f"the saved networks have parameters {found}; this agent's have {expected}")
-        self.clear()
+        loaded = PolicyLibrary(self._approximator, self._shape, self._optimiser, self._dtype)
         for k, optimiser_state in enumerate(optimiser_states):
             module = copy.deepcopy(template)
             with torch.no_grad():
                 for name, parameter in module.named_parameters():
                     parameter.copy_(parameters[name][k])
-            self._append(module)
-            self.optimisers[k].load_state_dict(dict(optimiser_state))
+            loaded._append(module)
+            loaded.optimisers[k].load_state_dict(dict(optimiser_state))
+        self.modules, self.optimisers, self._stacks = loaded.modules, loaded.optimisers, loaded._stacks
 
     def _new_module(self, rng: np.random.Generator) -> nn.Module:
-        module = self._approximator(self._shape, rng)
+        module = self.approximator(self._shape, rng)
         if not isinstance(module, nn.Module):
             raise InputError(f"the approximator returned {module!r}; it must be a torch.nn.Module")
         module = module.to(self._dtype)
@@ -123,7 +124,7 @@ class PolicyLibrary:
                 if parameter.data_ptr() != row.data_ptr():
                     row.copy_(parameter.detach())
                     parameter.data = row
-        self.optimisers.append(self._optimiser(module.parameters()))
+        self.optimisers.append(self.optimiser(module.parameters()))
 
 
 NewTask = Callable[[PolicyLibrary, np.random.Generator], None]

@@ -410,6 +410,14 @@ def test_sf_values_a_general_reward_by_fitted_weights() -> None:
     np.testing.assert_allclose(agent.values(state, table), linear, atol=1e-10)
 
 
+@pytest.mark.parametrize("name", ["SF", "SFR"])
+def test_a_function_is_a_task(name: str) -> None:
+    agents = [small_agent(name) for _ in range(2)]
+    agents[0].start_task(lambda phi: phi @ np.array([1.0, 2.0, 3.0]))
+    agents[1].start_task(LinearTask(np.array([1.0, 2.0, 3.0])))
+    np.testing.assert_allclose(agents[0].readouts[0].vector, agents[1].readouts[0].vector, atol=1e-9)
+
+
 def test_gpi_counts_add_up() -> None:
     agent = small_agent("SFR")
     rng = np.random.default_rng(5)

@@ -64,7 +64,7 @@ def everything(agent: GpiAgent) -> Any:
         "counts": [counts.tolist() for counts in agent.gpi_counts_by_task],
         "steps": agent.steps_learned,
     }
-    tree = checkpoint_module._pack(state, arrays)
+    tree = checkpoint_module.pack(state, arrays)
     return str(tree), [array.tobytes() for array in arrays]
 
 
@@ -284,7 +284,8 @@ def test_a_bad_state_to_act_on_draws_nothing() -> None:
     [
         ("SF", None, "start_task needs the task"),
         ("SF", LinearTask(np.ones(4)), "rewards 4 feature dimensions"),
-        ("SFR", lambda phi: phi[..., 0], "FunctionTask"),
+        ("SFR", "orange", "needs a function of features, not 'orange'"),
+        ("SF", lambda phi: phi, "must be vectorised"),
         ("CSFR", FunctionTask(lambda phi: phi[..., 0]), "by its parts"),
         ("CSFR", LinearTask(np.ones(2)), "rewards 2 feature dimensions"),
     ],
