@@ -76,7 +76,7 @@ class PolicyLibrary:
         found = {name: tuple(stack.shape[1:]) for name, stack in parameters.items()}
         if expected != found:
             raise InputError(f"the saved networks have parameters {found}; this agent's have {expected}")
-        loaded = PolicyLibrary(self._approximator, self._shape, self._optimiser, self._dtype)
+        loaded = PolicyLibrary(self.approximator, self._shape, self.optimiser, self._dtype)
         for k, optimiser_state in enumerate(optimiser_states):
             module = copy.deepcopy(template)
             with torch.no_grad():
