@@ -32,7 +32,10 @@ from sfr_theory.mdp import Dynamics
 
 def q_from_xi(xi: Array, reward: Array) -> Array:
     """Q = sum over phi of R xi (eqn:xi_definition): (..., S, A, F), (..., F) -> (..., S, A)."""
-    return matmul(xi, in_arithmetic_of(xi, reward)[..., None, :, None])[..., 0]
+    *lead, states, actions, features = xi.shape
+    # One product over all (s, a): a stack of tiny ones, one for each s, costs several times more.
+    q = matmul(xi.reshape(*lead, states * actions, features), in_arithmetic_of(xi, reward)[..., None])
+    return q.reshape(*q.shape[:-2], states, actions)
 
 
 def greedy(q: Array) -> Array:

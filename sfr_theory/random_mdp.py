@@ -134,7 +134,7 @@ def duplicated_action(rng: Generator, count: int, shape: Shape, gamma: float) ->
 
 def dyadic(rng: Generator, shape: tuple[int, ...], grid: int = REWARD_GRID) -> Array:
     """Uniform on the multiples of 1/grid in [-1, 1]."""
-    return rng.integers(-grid, grid + 1, size=shape) / grid
+    return rng.integers(-grid, grid + 1, size=shape, dtype=np.int16) / float(grid)
 
 
 Structure = Callable[[Generator, int, Shape, float], MDPBatch]

@@ -45,15 +45,6 @@ IMPROVEMENT_TOLERANCE = 1e-12
 
 
 @dataclass(frozen=True)
-class FloatDynamics:
-    """Marginals of MDPs in float64."""
-
-    transition: Array
-    feature_probability: Array
-    gamma: float
-
-
-@dataclass(frozen=True)
 class Solution:
     """An optimal policy, its Q, and how they were obtained."""
 
@@ -120,14 +111,17 @@ def successor_representation(mdp: FiniteMDP, policy: Array) -> Array:
 
 def _starting_policy(mdp: Dynamics, r: Array) -> Array:
     """Greedy after a few sweeps of value iteration, in floats in either arithmetic: a start, no more."""
-    floats = FloatDynamics(
-        float_array(mdp.transition), float_array(mdp.feature_probability), float(mdp.gamma)
-    )
-    r = float_array(r)
-    q = r
+    transition, gamma = float_array(mdp.transition), float(mdp.gamma)
+    *batch, states, actions, _ = transition.shape
+    tasks = r.shape[len(batch) : -2]
+    # Tasks are the columns of one product, and maxima run over an axis that is not the last: both are faster.
+    rows = transition.reshape(*batch, states * actions, states)
+    columns = float_array(r).reshape(*batch, -1, states * actions).swapaxes(-1, -2)
+    q = columns
     for _ in range(STARTING_SWEEPS):
-        q = r + floats.gamma * expected_next(floats, q.max(axis=-1)[..., None])[..., 0]
-    return q.argmax(axis=-1)
+        q = columns + gamma * (rows @ q.reshape(*batch, states, actions, -1).max(axis=-2))
+    policy = q.reshape(*batch, states, actions, -1).argmax(axis=-2)
+    return policy.swapaxes(-1, -2).reshape(*batch, *tasks, states)
 
 
 def optimal(mdp: Dynamics, reward: Array) -> Solution:
