@@ -14,32 +14,18 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from sfr_fa.environments.feature_env import TaskRewards, take_task
+from sfr_fa.environments.feature_env import HasTask, TaskRewards, take_task
 from sfr_fa.feature_spaces import BoxFeatures, FeatureSpace
 from sfr_fa.tasks import Task
 from sfr_theory.errors import InputError
 
 
-class _FeatureWrapper(gymnasium.Wrapper):
+class _FeatureWrapper(HasTask, gymnasium.Wrapper):
     """An environment that is rewarded by a task on features that a subclass finds in its steps."""
 
     def __init__(self, env: gymnasium.Env, feature_space: FeatureSpace, task: Task) -> None:
         super().__init__(env)
         self._rewards = TaskRewards(feature_space, task)
-
-    @property
-    def feature_space(self) -> FeatureSpace:
-        """Where the features live."""
-        return self._rewards.feature_space
-
-    @property
-    def task(self) -> Task:
-        """The current reward function."""
-        return self._rewards.task
-
-    def set_task(self, task: Task) -> None:
-        """Reward by `task` from now on."""
-        self._rewards.set_task(task)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None

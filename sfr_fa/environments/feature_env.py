@@ -60,17 +60,10 @@ def take_task(options: Mapping[str, Any] | None) -> tuple[Task | None, dict[str,
     return others.pop("task", None), others
 
 
-class FeatureEnv(gymnasium.Env[FloatArray, np.int64]):
-    """A Gymnasium environment whose scalar reward is a task's reward of features."""
+class HasTask:
+    """What our environments and the wrappers of others offer."""
 
-    metadata = {"render_modes": ["rgb_array"], "render_fps": 15}  # noqa: RUF012  Gymnasium's attribute
-
-    def __init__(self, feature_space: FeatureSpace, task: Task, render_mode: str | None) -> None:
-        if render_mode is not None and render_mode not in self.metadata["render_modes"]:
-            raise InputError(f"render_mode is {render_mode!r}; it must be None or 'rgb_array'")
-        self.render_mode = render_mode
-        self._rewards = TaskRewards(feature_space, task)
-        self._running = False
+    _rewards: TaskRewards
 
     @property
     def feature_space(self) -> FeatureSpace:
@@ -85,6 +78,19 @@ class FeatureEnv(gymnasium.Env[FloatArray, np.int64]):
     def set_task(self, task: Task) -> None:
         """Reward by `task` from now on."""
         self._rewards.set_task(task)
+
+
+class FeatureEnv(HasTask, gymnasium.Env[FloatArray, np.int64]):
+    """A Gymnasium environment whose scalar reward is a task's reward of features."""
+
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 15}  # noqa: RUF012  Gymnasium's attribute
+
+    def __init__(self, feature_space: FeatureSpace, task: Task, render_mode: str | None) -> None:
+        if render_mode is not None and render_mode not in self.metadata["render_modes"]:
+            raise InputError(f"render_mode is {render_mode!r}; it must be None or 'rgb_array'")
+        self.render_mode = render_mode
+        self._rewards = TaskRewards(feature_space, task)
+        self._running = False
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
