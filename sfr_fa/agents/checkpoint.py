@@ -141,6 +141,7 @@ def pack(value: Any, arrays: Arrays) -> Any:
 
 
 def unpack(value: Any, arrays: Arrays) -> Any:
+    """The tree that `pack` has taken apart."""
     if isinstance(value, list):
         return [unpack(entry, arrays) for entry in value]
     if not isinstance(value, dict):

@@ -75,9 +75,10 @@ class LearnedReadout:
 
     def __post_init__(self) -> None:
         self.optimiser = torch.optim.SGD(self.model.parameters(), lr=self.learning_rate)
-        self._read()
+        self.read()
 
-    def _read(self) -> None:
+    def read(self) -> None:
+        """v from the model as it is now."""
         with torch.no_grad():
             self.vector = self.model(self.points)
 
@@ -88,7 +89,7 @@ class LearnedReadout:
         self.optimiser.zero_grad()
         loss.backward()
         self.optimiser.step()
-        self._read()
+        self.read()
         if not torch.isfinite(self.vector).all():
             raise DivergedError(
                 f"the reward model has diverged; reward_learning_rate {self.learning_rate} is too large"
@@ -100,7 +101,7 @@ class LearnedReadout:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self.model.load_state_dict(state["model"])
         self.optimiser.load_state_dict(state["optimiser"])
-        self._read()
+        self.read()
 
 
 # --- Reading known rewards ----------------------------------------------------------------------

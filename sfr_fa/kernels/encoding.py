@@ -14,6 +14,7 @@ The functions are plain Python that Numba can also compile into a larger loop.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numba.extending import register_jitable
@@ -54,6 +55,18 @@ def object_collection_state(
     """s = [s_pos, s_mem, 1]: 100 basis functions, a bit for each object, and a constant."""
     position = np.outer(interval_code(x, centres, sigma), interval_code(y, centres, sigma))
     return np.concatenate((position.ravel(), memory, np.ones(1)))
+
+
+@register_jitable
+def encode_object_collection(code_x: FloatArray, code_y: FloatArray, memory: FloatArray, state: Any) -> None:
+    """`object_collection_state` from the codes of x and y, written into the first entries of `state`."""
+    n = code_x.shape[0]
+    for i in range(n):
+        for j in range(n):
+            state[n * i + j] = code_x[i] * code_y[j]
+    for j in range(memory.shape[0]):
+        state[n * n + j] = memory[j]
+    state[n * n + memory.shape[0]] = 1.0
 
 
 @register_jitable

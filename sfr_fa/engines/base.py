@@ -1,0 +1,150 @@
+"""What engines share: the result of a task, the limit of episodes, and state that can be stored.
+
+An engine owns no weights. They are in its agent before and after every task, whichever engine has run it: an
+engine's state can be loaded into the other kind, and the agent can be asked, saved or trained by hand in
+between.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium
+import numpy as np
+from numpy.typing import NDArray
+
+from sfr_fa.agents import GpiAgent
+from sfr_fa.agents.checkpoint import pack, unpack
+from sfr_fa.arrays import FloatArray
+from sfr_fa.engines.streams import Streams
+from sfr_fa.tasks import Task
+from sfr_theory.errors import InputError
+
+FORMAT, VERSION = "sfr-engine", 1
+
+
+@dataclass(frozen=True)
+class TaskResult:
+    """What became of a task."""
+
+    total_reward: float
+    steps: int
+    """Steps made; fewer than asked for only if learning diverged."""
+    episodes: int
+    """Episodes begun."""
+    gpi_counts: NDArray[np.int64]
+    """(K,): how often each stored policy was the best one when an action was chosen."""
+    actions: NDArray[np.int64]
+    """(steps,): what was done."""
+    seconds: float
+    diverged: bool
+
+
+@dataclass(frozen=True)
+class EpisodeLimit:
+    """Ends an episode after so many steps, on top of what the environment does (docs/decisions.md)."""
+
+    steps: int | None = None
+    """None: no limit but the environment's own."""
+    is_terminal: bool = True
+    """Whether a step that a limit cuts off, also the environment's own, is terminal (gamma_t = 0) as in the
+    listings, or bootstraps."""
+
+    def __post_init__(self) -> None:
+        if self.steps is not None and (not isinstance(self.steps, int) or self.steps < 1):
+            raise InputError(
+                f"the limit of an episode is {self.steps!r}; it must be a positive number of steps"
+            )
+
+
+@dataclass(frozen=True)
+class Walk:
+    """What an engine reports of its steps."""
+
+    total_reward: float
+    episodes: int
+    actions: NDArray[np.int64]
+    diverged: bool
+
+
+class Engine:
+    """Runs tasks one after the other; what was learned carries over.
+
+    engine.run_task(task, steps)      a new task always starts a new episode
+    engine.values(state)              Q_k(s, a) of all stored policies under the current task
+    engine.state_dict()               arrays only; `load_state` continues bit for bit, in any engine
+    """
+
+    name: str
+
+    def __init__(
+        self, environment: gymnasium.Env[Any, Any], agent: GpiAgent, streams: Streams, limit: EpisodeLimit
+    ) -> None:
+        if (
+            agent.streams.exploration is not streams.exploration
+            or agent.streams.weights is not streams.weights
+        ):
+            raise InputError(
+                "the agent draws from other streams than its engine; build it with streams.of_agent"
+            )
+        self.environment, self.agent, self.streams, self.limit = environment, agent, streams, limit
+
+    def run_task(self, task: Task, steps: int) -> TaskResult:
+        """Learn a new task for so many steps."""
+        if not isinstance(steps, (int, np.integer)) or steps < 1:
+            raise InputError(f"steps is {steps!r}; a task has at least one step")
+        started = time.perf_counter()
+        self.agent.start_task(task)
+        walk = self._walk(task, int(steps))
+        return TaskResult(
+            total_reward=walk.total_reward,
+            steps=len(walk.actions),
+            episodes=walk.episodes,
+            gpi_counts=self.agent.gpi_counts.copy(),
+            actions=walk.actions,
+            seconds=time.perf_counter() - started,
+            diverged=walk.diverged,
+        )
+
+    def values(self, state: Any) -> FloatArray:
+        """Q_k(s, a) of all stored policies under the current task, (K, A)."""
+        return self.agent.values(state)
+
+    def state_dict(self) -> dict[str, NDArray[Any]]:
+        """Everything that the next task depends on, as arrays that `np.savez` stores without pickle."""
+        arrays: list[NDArray[Any]] = []
+        content = {
+            "format": FORMAT,
+            "version": VERSION,
+            "agent": self.agent.description,
+            "state": pack({"agent": self.agent.state_dict(), "streams": self.streams.state_dict()}, arrays),
+        }
+        header = np.frombuffer(json.dumps(content).encode(), dtype=np.uint8)
+        return {"header": header, **{f"array_{i}": array for i, array in enumerate(arrays)}}
+
+    def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Take over the state of an engine, of either kind, whose agent was built alike."""
+        try:
+            content = json.loads(np.asarray(state["header"], dtype=np.uint8).tobytes())
+            known = content["format"] == FORMAT and content["version"] == VERSION
+            arrays = [np.array(state[f"array_{i}"]) for i in range(len(state) - 1)]
+        except (KeyError, TypeError, ValueError):
+            known = False
+        if not known:
+            raise InputError(f"this is not the state of an engine (version {VERSION})")
+        description = json.loads(json.dumps(self.agent.description))
+        for key, value in description.items():
+            if content["agent"].get(key) != value:
+                saved = content["agent"].get(key)
+                raise InputError(f"the state is of another agent: its {key} is {saved}, this one's is {value}")
+        tree = unpack(content["state"], arrays)
+        self.agent.load_state_dict(tree["agent"])
+        self.streams.load_state_dict(tree["streams"])
+
+    def _walk(self, task: Task, steps: int) -> Walk:
+        """The steps of a task that the agent has just started; counts are left in the agent."""
+        raise NotImplementedError

@@ -1,0 +1,80 @@
+"""Engines by name."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import gymnasium
+
+from sfr_fa.agents import AGENT_SPECS, AgentSpec, GpiAgent, make_agent
+from sfr_fa.agents.specs import tent_code
+from sfr_fa.engines.base import Engine, EpisodeLimit
+from sfr_fa.engines.compiled import CompiledEngine, obstacle
+from sfr_fa.engines.reference import ReferenceEngine
+from sfr_fa.engines.streams import Streams
+from sfr_fa.feature_spaces import BoxFeatures, DiscreteFeatures, FeatureSpace
+from sfr_theory.errors import InputError
+
+ENGINES = ("compiled", "reference")
+
+
+def make_engine(
+    name: str,
+    environment: gymnasium.Env[Any, Any],
+    agent: str | AgentSpec | GpiAgent,
+    *,
+    streams: Streams | int,
+    limit: EpisodeLimit | None = None,
+    gpi_filter: bool = True,
+    **settings: Any,
+) -> Engine:
+    """An engine that runs an agent in an environment.
+
+    name         "compiled" or "reference"; an agent that cannot be compiled runs in the reference, with a
+                 warning
+    agent        a name or AgentSpec, built here with `settings` (see `sfr_fa.agents.make_agent`), or an agent
+                 that was built with `streams.of_agent`
+    streams      randomness, or the seed of it
+    limit        of episodes, beyond the environment's own
+    gpi_filter   whether the compiled engine skips policies that provably lose; it changes speed only
+    """
+    if name not in ENGINES:
+        raise InputError(f"there is no engine {name!r}; the engines are {', '.join(ENGINES)}")
+    streams = streams if isinstance(streams, Streams) else Streams.spawn(streams)
+    limit = limit or EpisodeLimit()
+    if isinstance(agent, GpiAgent):
+        if settings:
+            raise InputError(f"the agent is built already; {', '.join(settings)} come too late")
+    else:
+        agent = _build(agent, environment, streams, settings)
+    if name == "compiled":
+        reason = obstacle(environment, agent)
+        if reason is None:
+            return CompiledEngine(environment, agent, streams, limit, gpi_filter=gpi_filter)
+        warnings.warn(f"the reference engine runs this agent: {reason}", stacklevel=2)
+    return ReferenceEngine(environment, agent, streams, limit)
+
+
+def _build(
+    agent: str | AgentSpec, environment: gymnasium.Env[Any, Any], streams: Streams, settings: dict[str, Any]
+) -> GpiAgent:
+    observations, actions = environment.observation_space, environment.action_space
+    if not isinstance(observations, gymnasium.spaces.Box) or len(observations.shape) != 1:
+        raise InputError(
+            "agents need observations that are vectors; wrap the environment in FlattenObservation"
+        )
+    if not isinstance(actions, gymnasium.spaces.Discrete):
+        raise InputError(f"agents choose among finitely many actions; this environment has {actions}")
+    space = settings.pop("feature_space", None)
+    if space is None:
+        space = _feature_space(agent, getattr(environment.unwrapped, "feature_space", None))
+    return make_agent(agent, observations.shape[0], int(actions.n), space, rng=streams.of_agent, **settings)
+
+
+def _feature_space(agent: str | AgentSpec, space: FeatureSpace | None) -> FeatureSpace | None:
+    """The environment's features; for a tent code of discrete features the smallest box that holds them."""
+    spec = AGENT_SPECS.get(agent) if isinstance(agent, str) else agent
+    if spec is not None and spec.cumulant is tent_code and isinstance(space, DiscreteFeatures):
+        return BoxFeatures(space.vectors.min(axis=0), space.vectors.max(axis=0))
+    return space

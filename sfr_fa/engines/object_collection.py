@@ -1,0 +1,256 @@
+"""Object collection in the compiled engine: from an agent's parts to the arrays of the kernel, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from sfr_fa.agents import (
+    GpiAgent,
+    LearnedFeatures,
+    LinearPerAction,
+    LinearRewardModel,
+    MlpRewardModel,
+    clip_at_zero,
+    no_clip,
+    squares_averaged_over_dimensions,
+    summed_squares,
+)
+from sfr_fa.agents.cumulants import FeatureCumulant, Indicator, OneStepModel, RewardCumulant, TentCode
+from sfr_fa.agents.features import EnvironmentFeatures, NoFeatures
+from sfr_fa.agents.readouts import Given, LearnedOnline, LearnedReadout, OneForReward
+from sfr_fa.engines.base import EpisodeLimit, Walk
+from sfr_fa.engines.streams import Streams
+from sfr_fa.environments.object_collection import ObjectCollection, ObjectCollectionBarreto
+from sfr_fa.kernels import object_collection as kernel
+from sfr_fa.kernels.encoding import POSITION_SIGMA, SQUARE_CENTRES
+from sfr_fa.kernels.gpi import new_search
+from sfr_fa.kernels.linear import PADDING
+from sfr_fa.tasks import Task
+
+Array = NDArray[Any]
+
+
+class CompiledObjectCollection:
+    """Runs `sfr_fa.kernels.object_collection.run_task` on an agent's weights."""
+
+    @staticmethod
+    def knows(environment: gymnasium.Env[Any, Any]) -> bool:
+        return type(environment.unwrapped) in (ObjectCollection, ObjectCollectionBarreto)
+
+    @staticmethod
+    def obstacle(environment: gymnasium.Env[Any, Any], agent: GpiAgent) -> str | None:
+        foreign_wrapper = _foreign_wrapper(environment)
+        if foreign_wrapper:
+            return f"the environment is wrapped in {foreign_wrapper}, which compiled code would not call"
+        return linear_obstacle(agent)
+
+    def __init__(
+        self,
+        environment: gymnasium.Env[Any, Any],
+        agent: GpiAgent,
+        streams: Streams,
+        limit: EpisodeLimit,
+        *,
+        gpi_filter: bool,
+    ) -> None:
+        unwrapped = environment.unwrapped
+        assert isinstance(unwrapped, ObjectCollection)
+        self.layout, self.agent, self.streams, self.limit = unwrapped.layout, agent, streams, limit
+        self.gpi_filter = gpi_filter
+        self.dtype = np.dtype(np.float32 if agent.dtype == torch.float32 else np.float64)
+        self.vectors = self.layout.feature_space.vectors
+
+    def walk(self, task: Task, steps: int) -> Walk:
+        agent, streams = self.agent, self.streams
+        K, A = agent.num_policies, agent.num_actions
+        rewards = np.asarray(task.reward(self.vectors), dtype=np.float64)
+        policies, reward_model, cumulant = self._policies(), self._reward_model(), self._cumulant(rewards)
+        noise = kernel.Noise(
+            streams.environment.standard_normal(steps), streams.exploration.random((steps, 2))
+        )
+        record = kernel.Record(np.zeros(steps, dtype=np.int64), np.zeros(K, dtype=np.int64))
+        weights = policies.folded if len(policies.folded) else policies.theta
+        search = new_search(K, weights.shape[1], A, self.dtype)
+        total, episodes, made, finite = kernel.run_task(
+            self._world(rewards), noise, self._rates(), cumulant, reward_model, policies, search, record
+        )
+        self._give_back(policies, reward_model, cumulant)
+        agent.take_over(made, record.gpi_counts, diverged=not finite)
+        return Walk(total, episodes, record.actions[:made], diverged=not finite)
+
+    # --- From the agent to arrays -------------------------------------------------------------------
+
+    def _world(self, rewards: Array) -> kernel.World:
+        return kernel.World(
+            geometry=self.layout.geometry,
+            centres=np.array(SQUARE_CENTRES),
+            sigma=POSITION_SIGMA,
+            rewards=rewards,
+            step_limit=self.limit.steps or 0,
+            limit_is_terminal=self.limit.is_terminal,
+        )
+
+    def _rates(self) -> kernel.Rates:
+        agent = self.agent
+        alpha = agent.library.optimisers[-1].param_groups[0]["lr"]
+        groups = agent.shape.groups if agent.loss is squares_averaged_over_dimensions else 1
+        rule, cumulant = agent.readout_rule, agent.cumulant
+        return kernel.Rates(
+            gamma=self._real(agent.gamma),
+            epsilon=agent.epsilon,
+            value=self._real(2 * alpha / groups),
+            reward=self._real(rule.learning_rate if isinstance(rule, LearnedOnline) else 0.0),
+            model=self._real(cumulant.learning_rate if isinstance(cumulant, OneStepModel) else 0.0),
+        )
+
+    def _policies(self) -> kernel.Policies:
+        agent = self.agent
+        weight = agent.library.parameters["weight"].numpy()
+        K, A, D, S = weight.shape
+        folds = agent.clip is no_clip and D > 1 and not isinstance(agent.readout_rule, LearnedOnline)
+        theta = self._padded(weight.reshape(K, A * D, S))
+        return kernel.Policies(
+            theta=theta,
+            readouts=np.stack([readout.vector.numpy() for readout in agent.readouts]),
+            folded=np.zeros((K if folds else 0, A, theta.shape[-1]), self.dtype),
+            clip=agent.clip is clip_at_zero,
+        )
+
+    def _reward_model(self) -> kernel.Reward:
+        agent = self.agent
+        readout = agent.readouts[-1]
+        n, D = self.vectors.shape[1], agent.shape.dimensions
+        kind, points = kernel.GIVEN, np.zeros((D, n), self.dtype)
+        W1, b1, W2, b2 = (np.zeros(shape, self.dtype) for shape in ((1, n), (1,), (1,), (1,)))
+        if isinstance(readout, LearnedReadout):
+            points = readout.points.numpy()
+            parameters = {name: value.detach().numpy() for name, value in readout.model.named_parameters()}
+            if isinstance(readout.model, LinearRewardModel):
+                kind, W1 = kernel.LINEAR, parameters["weight"][None]
+            else:
+                kind, W1, b1 = kernel.MLP, parameters["hidden.weight"], parameters["hidden.bias"]
+                W2, b2 = parameters["output.weight"][0], parameters["output.bias"]
+        return kernel.Reward(
+            kind=kind,
+            phi=self.vectors.astype(self.dtype),
+            points=points.copy(),
+            readout=readout.vector.numpy().copy(),
+            W1=W1.copy(),
+            b1=b1.copy(),
+            W2=W2.copy(),
+            b2=b2.copy(),
+        )
+
+    def _cumulant(self, rewards: Array) -> kernel.Cumulant:
+        agent, cumulant, features = self.agent, self.agent.cumulant, self.agent.feature_map
+        F, D, S = len(self.vectors), agent.shape.dimensions, agent.state_dim
+        learned = isinstance(features, LearnedFeatures)
+        kind, table = kernel.TABLE, np.zeros((F, D))
+        one_step, H, centres = np.zeros((0, S)), np.zeros((2 * S, 0)), np.zeros((0, 2))
+        if isinstance(features, LearnedFeatures):
+            H = features.matrix
+        if isinstance(cumulant, RewardCumulant):
+            table = rewards[:, None]
+        elif isinstance(cumulant, Indicator):
+            table = np.eye(F)
+        elif isinstance(cumulant, FeatureCumulant):
+            kind, table = (kernel.LEARNED_PHI, table) if learned else (kernel.TABLE, self.vectors)
+        elif isinstance(cumulant, TentCode):
+            centres = cumulant.centres
+            if learned:
+                kind = kernel.LEARNED_TENT
+            else:
+                table = cumulant.encode(self.vectors).reshape(F, D)
+        else:
+            assert isinstance(cumulant, OneStepModel)
+            kind = kernel.ONE_STEP_MODEL
+            one_step = cumulant.model.weight.detach().numpy().reshape(-1, S)
+        return kernel.Cumulant(
+            kind=kind,
+            table=np.array(table, dtype=self.dtype, order="C"),
+            one_step=self._padded(one_step),
+            H_now=self._padded(H[:S].T),
+            H_next=self._padded(H[S:].T),
+            centres=np.array(centres, dtype=self.dtype, order="C"),
+        )
+
+    def _real(self, number: float) -> Any:
+        """A number that does not turn float32 arithmetic into float64."""
+        return self.dtype.type(number)
+
+    def _padded(self, rows: Array) -> Array:
+        """(..., S) with zeros up to a multiple of PADDING."""
+        S = rows.shape[-1]
+        padded = np.zeros((*rows.shape[:-1], -(-S // PADDING) * PADDING), self.dtype)
+        padded[..., :S] = rows
+        return padded
+
+    # --- And back -----------------------------------------------------------------------------------
+
+    def _give_back(
+        self, policies: kernel.Policies, reward_model: kernel.Reward, cumulant: kernel.Cumulant
+    ) -> None:
+        agent, S = self.agent, self.agent.state_dim
+        weight = agent.library.parameters["weight"].numpy()
+        weight[...] = policies.theta[..., :S].reshape(weight.shape)
+        if isinstance(agent.cumulant, OneStepModel):
+            one_step = agent.cumulant.model.weight.detach().numpy()
+            one_step[...] = cumulant.one_step[:, :S].reshape(one_step.shape)
+        readout = agent.readouts[-1]
+        if isinstance(readout, LearnedReadout):
+            state = {name: value.detach().numpy() for name, value in readout.model.named_parameters()}
+            if isinstance(readout.model, LinearRewardModel):
+                state["weight"][...] = reward_model.W1[0]
+            else:
+                state["hidden.weight"][...], state["hidden.bias"][...] = reward_model.W1, reward_model.b1
+                state["output.weight"][0], state["output.bias"][...] = reward_model.W2, reward_model.b2
+            readout.read()
+
+
+def linear_obstacle(agent: GpiAgent) -> str | None:
+    """Why an agent with linear values cannot be compiled: some part of it is not one that kernels know."""
+    if agent.library.approximator is not LinearPerAction:
+        return "its approximator is not LinearPerAction, and compiled code knows no other network here"
+    if agent.num_actions != 4:
+        return "it has not the four actions of object collection"
+    probe = agent.library.optimiser([nn.Parameter(torch.zeros(1))])
+    plain = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=probe.param_groups[0].get("lr", 0.0))
+    if type(probe) is not torch.optim.SGD or _settings(probe) != _settings(plain):
+        return "its optimiser is not plain SGD"
+    rule = agent.readout_rule
+    known_parts = (
+        ("clip", any(agent.clip is part for part in (clip_at_zero, no_clip))),
+        ("loss", any(agent.loss is part for part in (summed_squares, squares_averaged_over_dimensions))),
+        ("cumulant", type(agent.cumulant) in _CUMULANTS),
+        ("features", type(agent.feature_map) in (NoFeatures, EnvironmentFeatures, LearnedFeatures)),
+        ("readout", type(rule) in (OneForReward, Given, LearnedOnline)),
+    )
+    for name, is_known in known_parts:
+        if not is_known:
+            return f"its {name} is a part of your own"
+    if isinstance(rule, LearnedOnline) and rule.model not in (LinearRewardModel, MlpRewardModel):
+        return "its reward model is a network of your own"
+    return None
+
+
+_CUMULANTS = (RewardCumulant, FeatureCumulant, Indicator, TentCode, OneStepModel)
+
+
+def _settings(optimiser: torch.optim.Optimizer) -> dict[str, Any]:
+    return {name: value for name, value in optimiser.param_groups[0].items() if name != "params"}
+
+
+def _foreign_wrapper(environment: gymnasium.Env[Any, Any]) -> str | None:
+    """The name of a wrapper that does more than check."""
+    checks_only = (gymnasium.wrappers.OrderEnforcing, gymnasium.wrappers.PassiveEnvChecker)
+    while isinstance(environment, gymnasium.Wrapper):
+        if type(environment) not in checks_only:
+            return type(environment).__name__
+        environment = environment.env
+    return None
