@@ -1,0 +1,478 @@
+"""Results on disk: one folder a run, two files a trial, every one of them checked before it is believed.
+
+    <run>/manifest.json                    the config as data, its trials, and where the run was started
+    <run>/<trial>.csv                      one row a task
+    <run>/<trial>.json                     the trial, digests, where it was finished, seconds a task
+    <run>/unfinished/<trial>.task-0007.npz the state after seven tasks; the last two are kept
+    <run>/unfinished/<trial>.lock          locked while a process works on the trial
+    <run>/features/<name>.npz              learned features, shared by the trials of a repetition
+
+A trial is finished when its JSON is there: it is written last and holds the SHA-256 of the CSV. Files appear
+whole or not at all (written under another name, then renamed) and are never replaced by other content. Times
+are in the JSON only, under a digest of their own, so that all else can be compared to the bit.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import enum
+import fcntl
+import hashlib
+import io
+import json
+import os
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfr_theory.errors import InputError
+
+RUN_FORMAT, TRIAL_FORMAT, VERSION = "sfr-run", "sfr-trial", 1
+TIMES = ("seconds", "seconds_sha256")
+"""Entries of a trial's JSON that differ from run to run."""
+
+
+@dataclass(frozen=True)
+class TaskRow:
+    """What became of one task: a row of the CSV."""
+
+    task: int
+    total_return: float
+    steps: int
+    episodes: int
+    gpi_current: int
+    """How often GPI chose the policy of the task itself."""
+    gpi_policies: int
+    """How many policies it chose at least once."""
+    gpi_favourite: int
+    """The earlier policy that it chose most, -1 if it chose none."""
+    gpi_favourite_count: int
+    diverged: bool
+
+    @staticmethod
+    def of_counts(counts: NDArray[np.int64]) -> dict[str, int]:
+        """GPI's choices in four numbers; `counts` has an entry a policy, the task's own is the last."""
+        earlier = counts[:-1]
+        favourite = int(earlier.argmax()) if earlier.any() else -1
+        return {
+            "gpi_current": int(counts[-1]),
+            "gpi_policies": int(np.count_nonzero(counts)),
+            "gpi_favourite": favourite,
+            "gpi_favourite_count": int(earlier[favourite]) if favourite >= 0 else 0,
+        }
+
+
+COLUMNS = tuple(field.name for field in fields(TaskRow))
+
+
+@dataclass(frozen=True)
+class TrialResult:
+    """A finished trial as it was read back."""
+
+    key: str
+    trial: Mapping[str, Any]
+    """The trial as data: agent, rates, repetition, setting, ..."""
+    rows: tuple[TaskRow, ...]
+    seconds: tuple[float, ...]
+    tasks_sha256: str
+    provenance: Mapping[str, Any]
+    notes: tuple[str, ...]
+
+    @property
+    def total_return(self) -> float:
+        return float(sum(row.total_return for row in self.rows))
+
+    @property
+    def diverged(self) -> bool:
+        return any(row.diverged for row in self.rows)
+
+
+class TrialState(enum.Enum):
+    FINISHED = "finished"
+    RUNNING = "running"
+    STOPPED = "stopped"
+    DAMAGED = "damaged"
+    MISSING = "to do"
+
+
+@dataclass(frozen=True)
+class TrialStatus:
+    """How far a trial is; `reason` says what is damaged."""
+
+    state: TrialState
+    tasks_done: int = 0
+    reason: str = ""
+
+
+# --- Digests and files --------------------------------------------------------------------------------
+
+
+def canonical_json(content: Any) -> str:
+    return json.dumps(content, sort_keys=True, separators=(",", ":"))
+
+
+def digest(content: Any) -> str:
+    """SHA-256 of bytes, or of data as canonical JSON."""
+    data = content if isinstance(content, bytes) else canonical_json(content).encode()
+    return hashlib.sha256(data).hexdigest()
+
+
+def write_new(path: Path, content: bytes) -> None:
+    """Write a file that is not there yet, whole or not at all; the same content once more is nothing new."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists():
+            if path.read_bytes() == content:
+                return
+            raise InputError(f"{path} exists with other content; move it away to have it written again")
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            Path(temporary).chmod(0o644)
+            Path(temporary).replace(path)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror or error}") from None
+
+
+def signed(content: Mapping[str, Any]) -> bytes:
+    """JSON with a digest of itself."""
+    return (json.dumps({**content, "sha256": digest(content)}, indent=1) + "\n").encode()
+
+
+def read_signed(path: Path, format_name: str, unsigned: Sequence[str] = ()) -> dict[str, Any]:
+    """The content that `signed` wrote, without the digest; `unsigned` entries have been left out of it."""
+    try:
+        content = json.loads(path.read_bytes())
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}") from None
+    except ValueError:
+        raise InputError(f"{path} is damaged: it is not JSON") from None
+    if not isinstance(content, dict) or content.get("format") != format_name:
+        raise InputError(f"{path} is no {format_name} file, or it is damaged")
+    if content.get("version") != VERSION:
+        raise InputError(f"{path} has version {content.get('version')}; this program reads version {VERSION}")
+    expected = content.pop("sha256", None)
+    if digest({key: value for key, value in content.items() if key not in unsigned}) != expected:
+        raise InputError(f"{path} is damaged: its checksum does not match")
+    return content
+
+
+def rows_to_csv(rows: Sequence[TaskRow]) -> bytes:
+    """Numbers are written so that they are read back exactly."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for row in rows:
+        writer.writerow([repr(v) if isinstance(v, float) else int(v) for v in asdict(row).values()])
+    return buffer.getvalue().encode()
+
+
+def rows_from_csv(content: bytes, path: Path) -> tuple[TaskRow, ...]:
+    try:
+        lines = list(csv.reader(io.StringIO(content.decode())))
+        if tuple(lines[0]) != COLUMNS:
+            raise ValueError
+        return tuple(
+            TaskRow(int(t), float(r), int(s), int(e), int(c), int(p), int(f), int(n), bool(int(d)))
+            for t, r, s, e, c, p, f, n, d in lines[1:]
+        )
+    except (ValueError, IndexError, TypeError):
+        raise InputError(
+            f"{path} is damaged: it is not a table with the columns {', '.join(COLUMNS)}"
+        ) from None
+
+
+# --- A run -------------------------------------------------------------------------------------------
+
+
+class RunFolder:
+    """The folder of one run: what is finished, what is under way, what cannot be trusted."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.unfinished = self.path / "unfinished"
+
+    # --- The manifest
+
+    def start(self, config: Mapping[str, Any], trials: Sequence[str], provenance: Mapping[str, Any]) -> None:
+        """Write the manifest of a new run; a folder that another config has filled is refused."""
+        path = self.path / "manifest.json"
+        if path.exists():
+            known = read_signed(path, RUN_FORMAT)["config"]
+            difference = first_difference(known, json.loads(json.dumps(config)))
+            if difference:
+                raise InputError(
+                    f"{self.path} holds results of another config under this name: {difference}; choose "
+                    f"another --results folder or another name, or move these results away"
+                )
+            return
+        if self.path.exists() and any(self.path.rglob("*.csv")):
+            raise InputError(f"{self.path} holds results but no manifest.json that says what they are")
+        write_new(path, signed({
+            "format": RUN_FORMAT, "version": VERSION, "config": config, "trials": list(trials),
+            "provenance": provenance,
+        }))  # fmt: skip
+
+    def manifest(self) -> dict[str, Any]:
+        return read_signed(self.path / "manifest.json", RUN_FORMAT)
+
+    # --- Finished trials
+
+    def csv_path(self, key: str) -> Path:
+        return self.path / f"{key}.csv"
+
+    def json_path(self, key: str) -> Path:
+        return self.path / f"{key}.json"
+
+    def write_result(
+        self,
+        key: str,
+        trial: Mapping[str, Any],
+        rows: Sequence[TaskRow],
+        seconds: Sequence[float],
+        tasks_sha256: str,
+        provenance: Mapping[str, Any],
+        notes: Sequence[str],
+    ) -> None:
+        """The table first, then the JSON that vouches for it; a trial that is finished stays as it is."""
+        table = rows_to_csv(rows)
+        write_new(self.csv_path(key), table)
+        if self.json_path(key).exists():
+            self.read_result(key)
+            return
+        content = {
+            "format": TRIAL_FORMAT, "version": VERSION, "key": key, "trial": trial,
+            "total_return": float(sum(row.total_return for row in rows)),
+            "diverged": any(row.diverged for row in rows), "csv_sha256": digest(table),
+            "tasks_sha256": tasks_sha256, "provenance": provenance, "notes": list(notes),
+        }  # fmt: skip
+        times = {"seconds": list(seconds), "seconds_sha256": digest(list(seconds))}
+        signature = {"sha256": digest(content)}
+        write_new(self.json_path(key), (json.dumps(content | times | signature, indent=1) + "\n").encode())
+
+    def read_result(self, key: str) -> TrialResult:
+        """A finished trial; a file that is damaged, or belongs to another trial, is refused."""
+        path = self.json_path(key)
+        content = read_signed(path, TRIAL_FORMAT, TIMES)
+        if digest(content.get("seconds")) != content.get("seconds_sha256"):
+            raise InputError(f"{path} is damaged: the checksum of its times does not match")
+        if content["key"] != key:
+            raise InputError(f"{path} is the result of {content['key']}; it was renamed")
+        table_path = self.csv_path(key)
+        try:
+            table = table_path.read_bytes()
+        except OSError as error:
+            raise InputError(f"cannot read {table_path}: {error.strerror or error}") from None
+        if digest(table) != content["csv_sha256"]:
+            raise InputError(f"{table_path} is damaged: its checksum does not match the one in {path.name}")
+        return TrialResult(
+            key,
+            content["trial"],
+            rows_from_csv(table, table_path),
+            tuple(content["seconds"]),
+            content["tasks_sha256"],
+            content["provenance"],
+            tuple(content["notes"]),
+        )
+
+    # --- Trials under way
+
+    def checkpoint_path(self, key: str, tasks_done: int) -> Path:
+        return self.unfinished / f"{key}.task-{tasks_done:04d}.npz"
+
+    def checkpoints(self, key: str) -> dict[int, Path]:
+        """Tasks done -> file, the newest first."""
+        place = self.unfinished / key
+        found = {}
+        for path in place.parent.glob(f"{place.name}.task-*.npz"):
+            number = path.name.removeprefix(f"{place.name}.task-").removesuffix(".npz")
+            if number.isdigit():
+                found[int(number)] = path
+        return dict(sorted(found.items(), reverse=True))
+
+    def forget_checkpoints(self, key: str, before: int) -> None:
+        """Remove the states of fewer than `before` tasks, and what a killed process left half written."""
+        place = self.unfinished / key
+        for tasks_done, path in self.checkpoints(key).items():
+            if tasks_done < before:
+                path.unlink(missing_ok=True)
+        for path in place.parent.glob(f".{place.name}.task-*"):
+            path.unlink(missing_ok=True)
+
+    def feature_path(self, name: str) -> Path:
+        return self.path / "features" / f"{name}.npz"
+
+    @contextlib.contextmanager
+    def working_on(self, key: str, patience: float = 60.0) -> Iterator[None]:
+        """Hold the trial's lock, which ends with the process however it dies.
+
+        A process that was orphaned lets go within its current task, so it is worth some patience.
+        """
+        path = self.unfinished / f"{key}.lock"
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            file = path.open("w")
+        except OSError as error:
+            raise InputError(f"cannot write {path}: {error.strerror or error}") from None
+        with file:
+            deadline = time.monotonic() + patience
+            while not _lock(file):
+                if time.monotonic() > deadline:
+                    raise InputError(f"another process is working on {key}; wait for it or stop it")
+                time.sleep(0.2)
+            try:
+                yield
+            finally:
+                path.unlink(missing_ok=True)
+
+    def status(self, key: str, *, verify: bool = True) -> TrialStatus:
+        """How far a trial is. Without `verify` finished files are believed unread."""
+        if self.json_path(key).exists():
+            try:
+                rows = len(self.read_result(key).rows) if verify else 0
+            except InputError as error:
+                return TrialStatus(TrialState.DAMAGED, reason=str(error))
+            return TrialStatus(TrialState.FINISHED, rows)
+        done = next(iter(self.checkpoints(key)), 0)
+        if _is_locked(self.unfinished / f"{key}.lock"):
+            return TrialStatus(TrialState.RUNNING, done)
+        if done or self.csv_path(key).exists():
+            return TrialStatus(TrialState.STOPPED, done)
+        return TrialStatus(TrialState.MISSING)
+
+    def tidy(self) -> None:
+        """Remove folders of unfinished trials that are empty."""
+        if self.unfinished.is_dir():
+            for folder in sorted((p for p in self.unfinished.rglob("*") if p.is_dir()), reverse=True):
+                with contextlib.suppress(OSError):
+                    folder.rmdir()
+            with contextlib.suppress(OSError):
+                self.unfinished.rmdir()
+
+
+def _lock(file: Any) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks: trials are still safe, only not exclusive
+        return True
+    return True
+
+
+def _is_locked(path: Path) -> bool:
+    try:
+        with path.open() as file:
+            return not _lock(file)
+    except OSError:
+        return False
+
+
+def first_difference(old: Any, new: Any, place: str = "") -> str:
+    """Where two trees of JSON differ first, as words; empty if they are equal."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in sorted(set(old) | set(new)):
+            if key not in old or key not in new:
+                return f"{place}{key} is {'new' if key not in old else 'gone'}"
+            difference = first_difference(old[key], new[key], f"{place}{key}.")
+            if difference:
+                return difference
+        return ""
+    if isinstance(old, list) and isinstance(new, list):
+        for k, (before, now) in enumerate(zip(old, new, strict=False)):
+            difference = first_difference(before, now, f"{place}{k}.")
+            if difference:
+                return difference
+        return "" if len(old) == len(new) else f"{place[:-1]} had {len(old)} entries and has {len(new)}"
+    return "" if old == new else f"{place[:-1]} was {json.dumps(old)} and is {json.dumps(new)}"
+
+
+# --- Reading whole runs ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Run:
+    """All that a folder holds: the finished trials, and a sentence for each one that cannot be used."""
+
+    manifest: Mapping[str, Any]
+    trials: Mapping[str, TrialResult]
+    missing: tuple[str, ...]
+    problems: tuple[str, ...]
+
+
+def read_run(folder: str | Path) -> Run:
+    """Every trial that the manifest names, read and checked; tasks must agree within a repetition."""
+    run = RunFolder(folder)
+    manifest = run.manifest()
+    trials: dict[str, TrialResult] = {}
+    missing: list[str] = []
+    problems: list[str] = []
+    for key in manifest["trials"]:
+        if not run.json_path(key).exists():
+            missing.append(key)
+            continue
+        try:
+            trials[key] = run.read_result(key)
+        except InputError as error:
+            problems.append(str(error))
+    tasks: dict[tuple[str, int], TrialResult] = {}
+    for result in trials.values():
+        place = (result.trial["setting"]["name"], result.trial["repetition"])
+        first = tasks.setdefault(place, result)
+        if first.tasks_sha256 != result.tasks_sha256:
+            problems.append(f"{first.key} and {result.key} are of one repetition but had different tasks")
+    return Run(manifest, trials, tuple(missing), tuple(problems))
+
+
+@dataclass(frozen=True)
+class GridPoint:
+    """One combination of rates of an agent in a setting."""
+
+    setting: str
+    agent: str
+    rates: Mapping[str, float]
+    repetitions: int
+    mean_total_return: float
+    diverged: int
+    """How many repetitions diverged; such a combination is never the best."""
+    best: bool
+
+
+def grid(results: Sequence[TrialResult]) -> tuple[GridPoint, ...]:
+    """All combinations of rates, and for each agent the one with the highest mean total return."""
+    groups: dict[tuple[str, str], dict[str, list[TrialResult]]] = {}
+    for result in results:
+        place = (result.trial["setting"]["name"], result.trial["agent"]["label"])
+        groups.setdefault(place, {}).setdefault(canonical_json(result.trial["rates"]), []).append(result)
+    points: list[GridPoint] = []
+    for (setting, agent), combinations in groups.items():
+        most = max(map(len, combinations.values()))
+        means = {
+            rates: float(np.mean([trial.total_return for trial in trials]))
+            for rates, trials in combinations.items()
+        }
+        # Unequal numbers of repetitions are not compared: a grid that is not finished has no winner yet.
+        complete = all(len(trials) == most for trials in combinations.values())
+        candidates = [r for r, trials in combinations.items() if not any(t.diverged for t in trials)]
+        winner = max(candidates, key=lambda r: means[r]) if complete and candidates else None
+        for rates, trials in combinations.items():
+            diverged = sum(trial.diverged for trial in trials)
+            points.append(
+                GridPoint(
+                    setting, agent, json.loads(rates), len(trials), means[rates], diverged, rates == winner
+                )
+            )
+    return tuple(points)
