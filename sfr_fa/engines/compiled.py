@@ -13,6 +13,7 @@ import gymnasium
 from sfr_fa.agents import GpiAgent
 from sfr_fa.engines.base import Engine, EpisodeLimit, Walk
 from sfr_fa.engines.object_collection import CompiledObjectCollection
+from sfr_fa.engines.racer import CompiledRacer
 from sfr_fa.engines.streams import Streams
 from sfr_fa.tasks import Task
 
@@ -41,7 +42,7 @@ class CompiledTask(Protocol):
         """Run a task that the agent has just started; leaves weights and counts in the agent."""
 
 
-COMPILED_TASKS: tuple[type[CompiledTask], ...] = (CompiledObjectCollection,)
+COMPILED_TASKS: tuple[type[CompiledTask], ...] = (CompiledObjectCollection, CompiledRacer)
 
 
 def compiled_task_for(environment: gymnasium.Env[Any, Any]) -> type[CompiledTask] | None:

@@ -45,10 +45,7 @@ class CompiledObjectCollection:
 
     @staticmethod
     def obstacle(environment: gymnasium.Env[Any, Any], agent: GpiAgent) -> str | None:
-        foreign_wrapper = _foreign_wrapper(environment)
-        if foreign_wrapper:
-            return f"the environment is wrapped in {foreign_wrapper}, which compiled code would not call"
-        return linear_obstacle(agent)
+        return wrapper_obstacle(environment) or linear_obstacle(agent)
 
     def __init__(
         self,
@@ -214,11 +211,16 @@ class CompiledObjectCollection:
 
 
 def linear_obstacle(agent: GpiAgent) -> str | None:
-    """Why an agent with linear values cannot be compiled: some part of it is not one that kernels know."""
+    """Why an agent with linear values cannot be compiled."""
     if agent.library.approximator is not LinearPerAction:
         return "its approximator is not LinearPerAction, and compiled code knows no other network here"
     if agent.num_actions != 4:
         return "it has not the four actions of object collection"
+    return part_obstacle(agent)
+
+
+def part_obstacle(agent: GpiAgent) -> str | None:
+    """Why an agent cannot be compiled whatever its network: some part of it is not one that kernels know."""
     probe = agent.library.optimiser([nn.Parameter(torch.zeros(1))])
     plain = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=probe.param_groups[0].get("lr", 0.0))
     if type(probe) is not torch.optim.SGD or _settings(probe) != _settings(plain):
@@ -246,11 +248,12 @@ def _settings(optimiser: torch.optim.Optimizer) -> dict[str, Any]:
     return {name: value for name, value in optimiser.param_groups[0].items() if name != "params"}
 
 
-def _foreign_wrapper(environment: gymnasium.Env[Any, Any]) -> str | None:
-    """The name of a wrapper that does more than check."""
+def wrapper_obstacle(environment: gymnasium.Env[Any, Any]) -> str | None:
+    """Why a wrapped environment cannot be compiled: a wrapper does more than check."""
     checks_only = (gymnasium.wrappers.OrderEnforcing, gymnasium.wrappers.PassiveEnvChecker)
     while isinstance(environment, gymnasium.Wrapper):
         if type(environment) not in checks_only:
-            return type(environment).__name__
+            wrapper = type(environment).__name__
+            return f"the environment is wrapped in {wrapper}, which compiled code would not call"
         environment = environment.env
     return None

@@ -1,0 +1,319 @@
+"""One task of the racer for agents with ReLU networks: environment, exploration, GPI and all updates.
+
+`run_task` is algo:QL, algo:sfql and algo:CMFXI in one loop; its sections carry the lines of the listings in
+the order of `sfr_fa.agents.gpi_agent`. The agents differ in data only:
+
+    cumulant   the reward (Q), the features (SF), or their tent code (CSFR)
+    features   distances to markers, or learned: sigmoid(H [s_t, s_{t+1}]) (-h)
+    readout    given, or read from a linear reward model that learns online (-R, -h)
+
+One thing differs from a literal transcription, and changes no number: the values of s_{t+1} are those of s_t
+in the next step, except for the one or two policies that the update has changed, and only these are evaluated
+again. Nothing is evaluated where s_{t+1} is terminal, since gamma_t = 0.
+
+All noise is an argument: three uniforms an episode, three standard normals and two uniforms a step. Places
+and rewards are float64; states are rounded to the precision of the networks.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from sfr_fa.kernels.arrays import Integers, Reals
+from sfr_fa.kernels.dynamics import RacerGeometry, drive, marker_distances
+from sfr_fa.kernels.encoding import FloatArray, circle_code
+from sfr_fa.kernels.linear import first_largest
+from sfr_fa.kernels.mlp import (
+    Networks,
+    descend,
+    evaluate_all,
+    evaluate_one,
+    new_activations,
+    new_gradients,
+    read_out,
+    spread_readout,
+)
+from sfr_fa.kernels.models import learn_linear_reward, learned_features, read_linear_reward, tent_code
+
+REWARD, FEATURES, TENT = 0, 1, 2
+"""What the policies sum up."""
+NUM_ACTIONS = 3
+
+
+class World(NamedTuple):
+    """The environment under one task.
+
+    R(phi) = sum_k (w_k phi_k + h_k max_j exp(-(phi_k - mu_kj)^2 / sigma_kj)) holds linear and Gaussian tasks.
+    """
+
+    geometry: RacerGeometry
+    position_centres: FloatArray
+    position_sigma: float
+    angle_centres: FloatArray
+    angle_sigma: float
+    slopes: FloatArray
+    """(n,): w."""
+    heights: FloatArray
+    """(n,): h."""
+    mu: FloatArray
+    """(n, J); a marker of fewer Gaussians has one of them several times."""
+    sigma: FloatArray
+    """(n, J)."""
+    step_limit: int
+    """Steps after which an episode is cut off."""
+    limit_is_terminal: bool
+    """Whether nothing follows a step that the limit cuts off (gamma_t = 0)."""
+
+
+class Noise(NamedTuple):
+    """What is random in T steps."""
+
+    starts: FloatArray
+    """(episodes, 3): uniform numbers for x, y and orientation."""
+    moves: FloatArray
+    """(T, 3): standard normals for x, y and orientation."""
+    exploration: FloatArray
+    """(T, 2): uniform numbers; the first decides whether to explore, the second where to."""
+
+
+class Rates(NamedTuple):
+    """Numbers of the learning rules."""
+
+    gamma: float
+    epsilon: float
+    value: float
+    """2 alpha, or 2 alpha / n where the loss is averaged over n dimensions."""
+    reward: float
+    """alpha of the reward model; 0 if the readout is given."""
+
+
+class Cumulant(NamedTuple):
+    """c_t of a step."""
+
+    kind: int
+    H_now: FloatArray
+    """(h, S): learned features, the part of s_t; h = 0 for the distances to the markers."""
+    H_next: FloatArray
+    """(h, S): the part of s_{t+1}."""
+    centres: FloatArray
+    """(n, U): bins of the tent code."""
+
+
+class Policies(NamedTuple):
+    """The stored policies, the last one is learned."""
+
+    networks: Networks
+    readouts: Reals
+    """(K, D): v_k of each policy's own task; the last row changes while the reward model learns."""
+    reward_weights: Reals
+    """(n,): w of the reward model of the current task."""
+    points: Reals
+    """(D, n): v_d = points[d] . w."""
+    floor: float
+    """Values are clipped there when they are read: 0, or minus infinity."""
+
+
+class Record(NamedTuple):
+    """What happened."""
+
+    actions: Integers
+    """(T,)."""
+    gpi_counts: Integers
+    """(K,): how often a policy was the best one when an action was chosen."""
+
+
+@njit(cache=True)
+def reward_of(phi: FloatArray, world: World) -> float:
+    """R(phi)."""
+    total = 0.0
+    for k in range(phi.shape[0]):
+        largest = 0.0
+        for j in range(world.mu.shape[1]):
+            distance = phi[k] - world.mu[k, j]
+            largest = max(largest, math.exp(-distance * distance / world.sigma[k, j]))
+        total += world.slopes[k] * phi[k] + world.heights[k] * largest
+    return total
+
+
+@njit(cache=True)
+def observe(x: float, y: float, angle: float, world: World, exact: FloatArray, state: Reals) -> None:
+    """`racer_state` without its temporary arrays: in float64, and in the precision of the networks."""
+    code_x = circle_code(x, world.position_centres, 1.0, world.position_sigma)
+    code_y = circle_code(y, world.position_centres, 1.0, world.position_sigma)
+    code_angle = circle_code(angle, world.angle_centres, 2 * math.pi, world.angle_sigma)
+    n = code_x.shape[0]
+    for j in range(n):
+        for k in range(n):
+            exact[n * j + k] = code_x[j] * code_y[k]
+    exact[n * n :] = code_angle
+    for j in range(exact.shape[0]):
+        state[j] = exact[j]
+
+
+@njit(cache=True)
+def finite(values: Reals) -> bool:
+    """Whether no entry of a matrix is infinite or NaN."""
+    for row in values:
+        for value in row:
+            if not np.isfinite(value):
+                return False
+    return True
+
+
+@njit(cache=True)
+def best_policy(q: Reals) -> int:
+    """argmax over k of max over a of q[k, a], the first of ties."""
+    best = 0
+    largest = q[0, first_largest(q[0])]
+    for k in range(1, q.shape[0]):
+        value = q[k, first_largest(q[k])]
+        if value > largest:
+            best, largest = k, value
+    return best
+
+
+@njit(cache=True)
+def add_discounted(outputs: Reals, action: int, gamma: float, error: Reals) -> None:
+    """error_{g,j} += gamma value(s, a)_{g,j}."""
+    G, U = error.shape
+    factor = error.dtype.type(gamma)
+    for g in range(G):
+        for j in range(U):
+            error[g, j] += factor * outputs[g, action * U + j]
+
+
+@njit(cache=True)
+def set_difference(cumulant: Reals, outputs: Reals, action: int, error: Reals) -> None:
+    """error_{g,j} = c_{g,j} - value(s, a)_{g,j}."""
+    G, U = error.shape
+    for g in range(G):
+        for j in range(U):
+            error[g, j] = cumulant[g * U + j] - outputs[g, action * U + j]
+
+
+@njit(cache=True)
+def run_task(
+    world: World, noise: Noise, rates: Rates, cumulant: Cumulant, policies: Policies, record: Record
+) -> tuple[float, int, int, bool]:
+    """Learn for T steps, in place: total reward, episodes begun, steps made, whether all stayed finite."""
+    networks, readouts, floor = policies.networks, policies.readouts, policies.floor
+    dtype = readouts.dtype
+    K, D = readouts.shape
+    G = networks.b3.shape[1]
+    U = D // G
+    i = K - 1
+
+    S = world.position_centres.shape[0] ** 2 + world.angle_centres.shape[0]
+    exact, next_exact = np.zeros(S), np.zeros(S)
+    state, next_state = np.zeros(networks.W1.shape[0], dtype), np.zeros(networks.W1.shape[0], dtype)
+    h = cumulant.H_now.shape[0]
+    phi = np.zeros(h if h > 0 else world.geometry.markers.shape[0])
+    phi_t, code, c_t = np.zeros(phi.shape[0], dtype), np.zeros(D), np.zeros(D, dtype)
+    values, next_values = new_activations(networks), new_activations(networks)
+    gradients = new_gradients(networks)
+    error_i, error_c = np.zeros((G, U), dtype), np.zeros((G, U), dtype)
+    q, q_c = np.zeros((K, NUM_ACTIONS), dtype), np.zeros(NUM_ACTIONS, dtype)
+    total = np.zeros_like(networks.b3[0, 0])
+    spread = np.zeros_like(networks.b3)
+    for k in range(K):
+        spread_readout(readouts[k], NUM_ACTIONS, spread[k])
+
+    total_reward, episodes, steps_of_episode = 0.0, 0, 0
+    x, y, angle = 0.0, 0.0, 0.0
+    new_episode = True
+    T = noise.moves.shape[0]
+    for t in range(T):
+        # if new_episode: s_t <- initial state
+        if new_episode:
+            new_episode, steps_of_episode = False, 0
+            x, y = noise.starts[episodes, 0], noise.starts[episodes, 1]
+            angle = -math.pi + 2 * math.pi * noise.starts[episodes, 2]
+            episodes += 1
+            observe(x, y, angle, world, exact, state)
+            evaluate_all(networks, state, values)
+            for k in range(K):
+                read_out(values.outputs[k], spread[i], floor, U, total, q[k])
+
+        # c <- argmax_k max_a sum_d value_k(s_t, a)_d v_i,d
+        c = best_policy(q)
+        record.gpi_counts[c] += 1
+
+        # With probability epsilon select a random action a_t, otherwise a_t <- argmax_a of policy c
+        if noise.exploration[t, 0] < rates.epsilon:
+            action = int(noise.exploration[t, 1] * NUM_ACTIONS)
+        else:
+            action = first_largest(q[c])
+        record.actions[t] = action
+
+        # Take action a_t and observe reward r_t and next state s_{t+1}
+        x, y, angle = drive(x, y, angle, action, noise.moves[t], world.geometry)
+        observe(x, y, angle, world, next_exact, next_state)
+        distances = marker_distances(x, y, world.geometry.markers)
+        reward = reward_of(distances, world)
+        total_reward += reward
+        steps_of_episode += 1
+
+        # if s_{t+1} is terminal: gamma_t <- 0, new_episode <- true; else gamma_t <- gamma
+        new_episode = steps_of_episode == world.step_limit
+        bootstraps = not (new_episode and world.limit_is_terminal)
+
+        # phi_t <- phi(s_t, a_t, s_{t+1})
+        if h > 0:
+            learned_features(cumulant.H_now, cumulant.H_next, exact, next_exact, phi)
+        else:
+            phi[:] = distances
+
+        # Update the reward model with (r_t - R_i(phi_t))^2
+        if rates.reward > 0:
+            phi_t[:] = phi
+            learn_linear_reward(policies.reward_weights, phi_t, dtype.type(reward), dtype.type(rates.reward))
+            read_linear_reward(policies.reward_weights, policies.points, readouts[i])
+            spread_readout(readouts[i], NUM_ACTIONS, spread[i])
+
+        # c_t is what the policies sum up
+        if cumulant.kind == REWARD:
+            c_t[0] = reward
+        elif cumulant.kind == FEATURES:
+            c_t[:] = phi
+        else:
+            tent_code(phi, cumulant.centres, code)
+            c_t[:] = code
+        set_difference(c_t, values.outputs[i], action, error_i)
+        set_difference(c_t, values.outputs[c], action, error_c)
+
+        if bootstraps:
+            # abar <- argmax_a max_k sum_d value_k(s_{t+1}, a)_d v_i,d
+            evaluate_all(networks, next_state, next_values)
+            for k in range(K):
+                read_out(next_values.outputs[k], spread[i], floor, U, total, q[k])
+            greedy_next_action = first_largest(q[best_policy(q)])
+            add_discounted(next_values.outputs[i], greedy_next_action, rates.gamma, error_i)
+            if c != i:
+                # abar <- argmax_a sum_d value_c(s_{t+1}, a)_d v_c,d
+                read_out(next_values.outputs[c], spread[c], floor, U, total, q_c)
+                greedy_next_action = first_largest(q_c)
+                add_discounted(next_values.outputs[c], greedy_next_action, rates.gamma, error_c)
+
+        # Update theta_i with sum_d (c_t + gamma_t value_i(s_{t+1}, abar) - value_i(s_t, a_t))_d^2
+        descend(networks, i, state, action, values, error_i, rates.value, gradients)
+        if c != i:
+            # Update theta_c likewise
+            descend(networks, c, state, action, values, error_c, rates.value, gradients)
+        if not (finite(error_i) and finite(error_c) and finite(readouts[i : i + 1])):
+            return total_reward, episodes, t + 1, False
+
+        # s_t <- s_{t+1}: all values are known but for the policies that have just changed
+        if not new_episode:
+            exact, next_exact = next_exact, exact
+            state, next_state = next_state, state
+            values, next_values = next_values, values
+            evaluate_one(networks, i, state, values)
+            read_out(values.outputs[i], spread[i], floor, U, total, q[i])
+            if c != i:
+                evaluate_one(networks, c, state, values)
+                read_out(values.outputs[c], spread[i], floor, U, total, q[c])
+    return total_reward, episodes, T, True

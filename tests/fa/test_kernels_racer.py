@@ -1,0 +1,331 @@
+"""The compiled racer: the same path and the same weights as the reference, gradients as autograd has them."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numba import njit
+
+from sfr_fa.agents import FeatureSubnetworks, LearnedFeatures, ValueShape, clip_at_zero, no_clip
+from sfr_fa.agents.approximators import stacked_values
+from sfr_fa.engines import EpisodeLimit, make_engine
+from sfr_fa.engines.compiled import CompiledEngine
+from sfr_fa.environments.layouts import RACER_LAYOUT, RacerLayout
+from sfr_fa.environments.racer import Racer
+from sfr_fa.kernels import mlp
+from sfr_fa.kernels import racer as kernel
+from sfr_fa.kernels.dynamics import marker_distances
+from sfr_fa.kernels.encoding import ANGLE_CENTRES, ANGLE_SIGMA, POSITION_SIGMA, TORUS_CENTRES, racer_state
+from sfr_fa.tasks import FunctionTask, GaussianTask, LinearTask, sample_racer_task
+from sfr_theory.errors import InputError
+
+torch.set_num_threads(1)
+
+AGENTS = ("Q", "SF", "SF-R", "SF-h", "CSFR", "CSFR-R", "CSFR-h")
+LAYOUT = RacerLayout(episode_steps=25)
+"""Short episodes, so that a short run sees many ends."""
+
+
+def an_engine(name: str, agent: str, *, seed: int = 3, layout: RacerLayout = LAYOUT, **changes: Any) -> Any:
+    """An engine of either kind on the racer, in float64."""
+    chosen: dict[str, Any] = {
+        "gamma": 0.9,
+        "epsilon": 0.15,
+        "learning_rate": 0.01,
+        "approximator": FeatureSubnetworks,
+        "dtype": torch.float64,
+    }
+    if agent.endswith(("-R", "-h")):
+        chosen["reward_learning_rate"] = 0.05
+    if agent.endswith("-h"):
+        matrix = np.random.default_rng(11).normal(0, 0.3, (240, 4))
+        chosen["feature_map"] = LearnedFeatures(matrix)
+    if agent == "SF":
+        chosen["fit_points"] = np.random.default_rng(12).random((40, 3))
+    return make_engine(name, Racer(layout=layout), agent, streams=seed, **(chosen | changes))
+
+
+def both(agent: str, **changes: Any) -> tuple[Any, Any]:
+    compiled, reference = (an_engine(name, agent, **changes) for name in ("compiled", "reference"))
+    assert isinstance(compiled, CompiledEngine)
+    return compiled, reference
+
+
+def assert_same_weights(compiled: Any, reference: Any, atol: float = 1e-10) -> None:
+    ours, theirs = compiled.agent.library.parameters, reference.agent.library.parameters
+    assert ours.keys() == theirs.keys()
+    for name in ours:
+        np.testing.assert_allclose(ours[name].numpy(), theirs[name].numpy(), rtol=0, atol=atol, err_msg=name)
+    for k, (mine, yours) in enumerate(zip(compiled.agent.readouts, reference.agent.readouts, strict=True)):
+        np.testing.assert_allclose(
+            mine.vector.numpy(), yours.vector.numpy(), rtol=0, atol=atol, err_msg=f"readout {k}"
+        )
+
+
+# --- The contract ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_engines_walk_the_same_path(agent):
+    """Both round at some 1e-16 a step and SGD amplifies it little: 1e-10 is far below any changed formula."""
+    compiled, reference = both(agent)
+    rng = np.random.default_rng(5)
+    earlier_policies = 0
+    for _ in range(4):
+        task = sample_racer_task(rng)
+        ours, theirs = (engine.run_task(task, 160) for engine in (compiled, reference))
+        np.testing.assert_array_equal(ours.actions, theirs.actions)
+        np.testing.assert_array_equal(ours.gpi_counts, theirs.gpi_counts)
+        assert (ours.steps, ours.episodes, ours.diverged) == (theirs.steps, theirs.episodes, theirs.diverged)
+        assert ours.total_reward == pytest.approx(theirs.total_reward, rel=1e-12)
+        assert_same_weights(compiled, reference)
+        earlier_policies += int(ours.gpi_counts[:-1].sum())
+    # The comparison says something about source policies only if GPI has used them.
+    assert agent == "Q" or earlier_policies > 0
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"limit": EpisodeLimit(is_terminal=False)},
+        {"limit": EpisodeLimit(steps=7)},
+        {"clip": no_clip},
+        {"approximator": functools.partial(FeatureSubnetworks, hidden=(7, 13))},
+        {"bins": 5},
+        {"gamma": 0.0},
+        {"epsilon": 1.0},
+        {"layout": RacerLayout(markers=[[0.1, 0.2], [0.6, 0.7]], episode_steps=30)},
+    ],
+    ids=["bootstraps", "shorter", "unclipped", "odd widths", "bins", "gamma 0", "random", "two markers"],
+)
+def test_engines_agree_on_options(changes):
+    compiled, reference = both("CSFR", **changes)
+    rng = np.random.default_rng(6)
+    n = len(changes.get("layout", LAYOUT).markers)
+    for _ in range(2):
+        task = GaussianTask(sample_racer_task(rng).components[:n])
+        ours, theirs = (engine.run_task(task, 110) for engine in (compiled, reference))
+        np.testing.assert_array_equal(ours.actions, theirs.actions)
+        assert_same_weights(compiled, reference)
+
+
+@pytest.mark.parametrize("agent", ["SF", "CSFR", "Q"])
+def test_engines_agree_on_linear_tasks(agent):
+    compiled, reference = both(agent)
+    for task in (LinearTask(np.array([1.0, -0.5, 0.2])), LinearTask(np.array([-1.0, 0.0, -0.7]))):
+        ours, theirs = (engine.run_task(task, 90) for engine in (compiled, reference))
+        np.testing.assert_array_equal(ours.actions, theirs.actions)
+        assert ours.total_reward == pytest.approx(theirs.total_reward, rel=1e-12)
+        assert_same_weights(compiled, reference)
+
+
+def test_single_precision_follows_the_reference_for_a_while():
+    """One task of 40 steps in float32: rounding at 6e-8 a step stays far below 1e-4."""
+    compiled, reference = both("CSFR", dtype=torch.float32)
+    task = sample_racer_task(np.random.default_rng(7))
+    ours, theirs = (engine.run_task(task, 40) for engine in (compiled, reference))
+    np.testing.assert_array_equal(ours.actions, theirs.actions)
+    assert_same_weights(compiled, reference, atol=1e-4)
+    assert compiled.agent.library.parameters["weights.0"].dtype == torch.float32
+
+
+def test_state_moves_between_engines():
+    """A task in one engine, the next in the other: the same as staying."""
+    tasks = [sample_racer_task(np.random.default_rng(seed)) for seed in (1, 2)]
+    staying, leaving = both("CSFR-R")
+    staying.run_task(tasks[0], 60)
+    other = an_engine("reference", "CSFR-R", seed=99)
+    other.load_state(staying.state_dict())
+    ours, theirs = staying.run_task(tasks[1], 60), other.run_task(tasks[1], 60)
+    np.testing.assert_array_equal(ours.actions, theirs.actions)
+    assert_same_weights(staying, other)
+    assert leaving.agent.num_policies == 0
+
+
+def test_a_diverging_run_is_reported():
+    compiled = an_engine("compiled", "CSFR", learning_rate=50.0)
+    result = compiled.run_task(sample_racer_task(np.random.default_rng(0)), 500)
+    assert result.diverged
+    assert result.steps < 500
+
+
+def test_what_cannot_be_compiled_says_so():
+    three = functools.partial(FeatureSubnetworks, hidden=(8, 8, 8))
+    with pytest.warns(UserWarning, match="FeatureSubnetworks with two hidden layers"):
+        engine = an_engine("compiled", "CSFR", approximator=three)
+    assert engine.name == "reference"
+    compiled = an_engine("compiled", "Q")
+    with pytest.raises(InputError, match='use engine="reference"'):
+        compiled.run_task(FunctionTask(lambda phi: phi.prod(axis=-1)), 10)
+
+
+# --- The parts ------------------------------------------------------------------------------------
+
+SHAPES = st.sampled_from([(1, 1, 20, 20), (3, 1, 20, 20), (3, 11, 20, 20), (2, 5, 7, 9), (6, 3, 12, 4)])
+DTYPES = st.sampled_from([np.float32, np.float64])
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def drawn_networks(policies: int, shape: tuple[int, ...], dtype: Any, seed: int) -> Any:
+    """K modules of the reference and their parameters in stacks, (K, ...) each."""
+    G, U, first, second = shape
+    rng = np.random.default_rng(seed)
+    value_shape = ValueShape(120, 3, G, U)
+    modules = [
+        FeatureSubnetworks(value_shape, rng, hidden=(first, second)).to(
+            torch.tensor(np.zeros(1, dtype)).dtype
+        )
+        for _ in range(policies)
+    ]
+    stacks = {
+        name: torch.stack([dict(module.named_parameters())[name].detach() for module in modules])
+        for name, _ in modules[0].named_parameters()
+    }
+    return modules, stacks
+
+
+def layers(stacks: dict[str, torch.Tensor]) -> Any:
+    return tuple(
+        tuple(stacks[f"{kind}.{layer}"].numpy() for layer in range(3)) for kind in ("weights", "biases")
+    )
+
+
+def a_state(dtype: Any, rng: np.random.Generator) -> np.ndarray:
+    x, y, turn = rng.random(3)
+    angle = -math.pi + 2 * math.pi * turn
+    return racer_state(x, y, angle, TORUS_CENTRES, POSITION_SIGMA, ANGLE_CENTRES, ANGLE_SIGMA).astype(dtype)
+
+
+@given(policies=st.integers(1, 9), shape=SHAPES, dtype=DTYPES, seed=SEEDS)
+def test_values_are_those_of_the_modules(policies, shape, dtype, seed):
+    """Sums of at most 120 products: an error of some 120 units of rounding."""
+    modules, stacks = drawn_networks(policies, shape, dtype, seed)
+    state = a_state(dtype, np.random.default_rng(seed))
+    networks = mlp.pack(*layers(stacks))
+    values = mlp.new_activations(networks)
+    mlp.evaluate_all(networks, state, values)
+    G, U = shape[:2]
+    ours = values.outputs[:, :, : 3 * U].reshape(policies, G, 3, U).transpose(0, 2, 1, 3)
+    theirs = stacked_values(modules[0], stacks, torch.from_numpy(state)[None])[:, 0].numpy()
+    tolerance = 120 * np.finfo(dtype).eps * max(1.0, np.abs(theirs).max())
+    np.testing.assert_allclose(ours.reshape(theirs.shape), theirs, rtol=0, atol=tolerance)
+
+
+@given(
+    policies=st.integers(1, 5), shape=SHAPES, dtype=DTYPES, seed=SEEDS, action=st.integers(0, 2),
+    rate=st.floats(1e-4, 0.5),
+)  # fmt: skip
+def test_a_step_of_sgd_is_autograds(policies, shape, dtype, seed, action, rate):
+    """All weights of one policy move as torch moves them, and those of no other policy move at all."""
+    modules, stacks = drawn_networks(policies, shape, dtype, seed)
+    rng = np.random.default_rng(seed + 1)
+    state, k = a_state(dtype, rng), int(rng.integers(policies))
+    G, U = shape[:2]
+    target = rng.normal(size=(G, U)).astype(dtype)
+    before = {name: stack.clone() for name, stack in stacks.items()}
+
+    networks = mlp.pack(*layers(stacks))
+    values, gradients = mlp.new_activations(networks), mlp.new_gradients(networks)
+    mlp.evaluate_all(networks, state, values)
+    error = target - values.outputs[k, :, action * U : (action + 1) * U]
+    mlp.descend(networks, k, state, action, values, error, 2 * rate, gradients)
+    mlp.unpack(networks, *layers(stacks))
+
+    optimiser = torch.optim.SGD(modules[k].parameters(), lr=rate)
+    output = modules[k](torch.from_numpy(state)[None])[0, action].reshape(G, U)
+    (torch.from_numpy(target) - output).square().sum().backward()
+    optimiser.step()
+    for name, parameter in modules[k].named_parameters():
+        moved = stacks[name].numpy()
+        gradient = parameter.grad.numpy()
+        scale = max(1.0, rate * float(np.abs(gradient).max()))
+        np.testing.assert_allclose(
+            moved[k], parameter.detach().numpy(), rtol=0, atol=300 * np.finfo(dtype).eps * scale, err_msg=name
+        )
+        others = np.arange(policies) != k
+        np.testing.assert_array_equal(moved[others], before[name].numpy()[others], err_msg=name)
+
+
+@given(policies=st.integers(2, 40), shape=SHAPES, dtype=DTYPES, seed=SEEDS)
+@settings(max_examples=25)
+def test_equal_policies_have_equal_values_to_the_bit(policies, shape, dtype, seed):
+    """Whatever their place, evaluated with the others or alone, so that the first of copies wins."""
+    _, stacks = drawn_networks(1, shape, dtype, seed)
+    copies = {name: stack.expand(policies, *stack.shape[1:]).clone() for name, stack in stacks.items()}
+    state = a_state(dtype, np.random.default_rng(seed))
+    networks = mlp.pack(*layers(copies))
+    values, alone = mlp.new_activations(networks), mlp.new_activations(networks)
+    mlp.evaluate_all(networks, state, values)
+    readout = np.random.default_rng(seed).normal(size=shape[0] * shape[1]).astype(dtype)
+    spread, total = np.zeros_like(networks.b3[0]), np.zeros_like(networks.b3[0, 0])
+    mlp.spread_readout(readout, 3, spread)
+    q = np.zeros((policies, 3), dtype)
+    for k in range(policies):
+        mlp.evaluate_one(networks, k, state, alone)
+        mlp.read_out(values.outputs[k], spread, 0.0, shape[1], total, q[k])
+    np.testing.assert_array_equal(alone.outputs, values.outputs)
+    np.testing.assert_array_equal(values.outputs, np.broadcast_to(values.outputs[:1], values.outputs.shape))
+    np.testing.assert_array_equal(q, np.broadcast_to(q[:1], q.shape))
+    assert kernel.best_policy(q) == 0
+
+
+@given(seed=SEEDS, floor=st.sampled_from([0.0, -math.inf]))
+def test_readout_clips_where_it_is_told(seed, floor):
+    rng = np.random.default_rng(seed)
+    outputs, readout = rng.normal(size=(3, 40)), rng.normal(size=33)
+    spread, total, q = np.zeros((3, 40)), np.zeros(40), np.zeros(3)
+    mlp.spread_readout(readout, 3, spread)
+    mlp.read_out(outputs, spread, floor, 11, total, q)
+    clip = clip_at_zero if floor == 0 else no_clip
+    values = outputs[:, :33].reshape(3, 3, 11).transpose(1, 0, 2).reshape(3, 33)
+    expected = (clip(torch.from_numpy(values)).numpy() * readout).sum(axis=1)
+    np.testing.assert_allclose(q, expected, rtol=0, atol=1e-13)
+
+
+def test_not_a_number_passes_through_the_layers():
+    """Or a diverged network would look like a dead one."""
+    values = np.array([math.nan, -1.0, 2.0, math.inf])
+    mlp.relu(values)
+    np.testing.assert_array_equal(values, [math.nan, 0.0, 2.0, math.inf])
+
+
+@given(seed=SEEDS)
+@settings(max_examples=20)
+def test_states_and_rewards_are_the_environments(seed):
+    """Codes to the bit, rewards to rounding: the kernel divides by n with one more rounding."""
+    rng = np.random.default_rng(seed)
+    task = sample_racer_task(rng)
+    world = an_engine("compiled", "Q")._task._world(task)
+    x, y, turn = rng.random(3)
+    angle = -math.pi + 2 * math.pi * turn
+    exact, state = np.zeros(120), np.zeros(120, np.float32)
+    kernel.observe(x, y, angle, world, exact, state)
+    expected = racer_state(x, y, angle, TORUS_CENTRES, POSITION_SIGMA, ANGLE_CENTRES, ANGLE_SIGMA)
+    # Compiled and interpreted exp may differ in the last bit.
+    np.testing.assert_allclose(exact, expected, rtol=1e-15)
+    np.testing.assert_array_equal(state, exact.astype(np.float32))
+    phi = marker_distances(x, y, RACER_LAYOUT.geometry.markers)
+    assert kernel.reward_of(phi, world) == pytest.approx(float(task.reward(phi)), rel=1e-14)
+
+
+def test_kernels_do_not_depend_on_being_called_from_python():
+    """The whole loop is compiled, so parts must answer alike inside other compiled code."""
+
+    @njit
+    def inside(networks, state, values):
+        mlp.evaluate_all(networks, state, values)
+
+    _, stacks = drawn_networks(3, (3, 11, 20, 20), np.float32, 0)
+    networks = mlp.pack(*layers(stacks))
+    state = a_state(np.float32, np.random.default_rng(0))
+    one, other = mlp.new_activations(networks), mlp.new_activations(networks)
+    mlp.evaluate_all(networks, state, one)
+    inside(networks, state, other)
+    np.testing.assert_array_equal(one.outputs, other.outputs)
