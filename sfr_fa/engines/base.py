@@ -140,7 +140,9 @@ class Engine:
         for key, value in description.items():
             if content["agent"].get(key) != value:
                 saved = content["agent"].get(key)
-                raise InputError(f"the state is of another agent: its {key} is {saved}, this one's is {value}")
+                raise InputError(
+                    f"the state is of another agent: its {key} is {saved}, this one's is {value}"
+                )
         tree = unpack(content["state"], arrays)
         self.agent.load_state_dict(tree["agent"])
         self.streams.load_state_dict(tree["streams"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import gymnasium
@@ -30,10 +31,14 @@ from sfr_fa.environments.object_collection import ObjectCollection, ObjectCollec
 from sfr_fa.kernels import object_collection as kernel
 from sfr_fa.kernels.encoding import POSITION_SIGMA, SQUARE_CENTRES
 from sfr_fa.kernels.gpi import new_search
+from sfr_fa.kernels.gpi_filter import CELLS, cell_bases, new_filter
 from sfr_fa.kernels.linear import PADDING
 from sfr_fa.tasks import Task
 
 Array = NDArray[Any]
+
+FILTER_FROM = 8
+"""With fewer stored policies full GPI is faster than the filter."""
 
 
 class CompiledObjectCollection:
@@ -59,7 +64,8 @@ class CompiledObjectCollection:
         unwrapped = environment.unwrapped
         assert isinstance(unwrapped, ObjectCollection)
         self.layout, self.agent, self.streams, self.limit = unwrapped.layout, agent, streams, limit
-        self.gpi_filter = gpi_filter
+        self.bases = cell_bases(SQUARE_CENTRES, POSITION_SIGMA, CELLS)
+        self.filter_from = FILTER_FROM if gpi_filter else math.inf
         self.dtype = np.dtype(np.float32 if agent.dtype == torch.float32 else np.float64)
         self.vectors = self.layout.feature_space.vectors
 
@@ -74,8 +80,18 @@ class CompiledObjectCollection:
         record = kernel.Record(np.zeros(steps, dtype=np.int64), np.zeros(K, dtype=np.int64))
         weights = policies.folded if len(policies.folded) else policies.theta
         search = new_search(K, weights.shape[1], A, self.dtype)
+        bases = self.bases[: None if K >= self.filter_from else 0]
+        tables = new_filter(bases, weights, A, len(self.layout.objects))
         total, episodes, made, finite = kernel.run_task(
-            self._world(rewards), noise, self._rates(), cumulant, reward_model, policies, search, record
+            self._world(rewards),
+            noise,
+            self._rates(),
+            cumulant,
+            reward_model,
+            policies,
+            search,
+            tables,
+            record,
         )
         self._give_back(policies, reward_model, cumulant)
         agent.take_over(made, record.gpi_counts, diverged=not finite)

@@ -19,6 +19,7 @@ import numpy as np
 from numba import njit
 
 from sfr_fa.kernels.arrays import Integers, Reals
+from sfr_fa.kernels.gpi_filter import LANES
 from sfr_fa.kernels.linear import policy_values, read_out
 
 
@@ -32,7 +33,7 @@ class Search(NamedTuple):
     best: Reals
     """(K,): max over a of Q_k(s, a), if evaluated here."""
     bound: Reals
-    """(K,): no less than that, for every policy that has not been evaluated here."""
+    """(K or more,): no less than that, for every policy that has not been evaluated here."""
     where: Integers
     """(K,): the number of the search in which a policy was last evaluated."""
 
@@ -43,7 +44,7 @@ def new_search(policies: int, rows: int, num_actions: int, dtype: np.dtype) -> S
         values=np.zeros((policies, rows), dtype),
         q=np.zeros((policies, num_actions), dtype),
         best=np.zeros(policies, dtype),
-        bound=np.full(policies, np.inf, dtype),
+        bound=np.full(-(-policies // LANES) * LANES, np.inf, dtype),
         where=np.full(policies, -1, dtype=np.int64),
     )
 

@@ -26,6 +26,14 @@ from sfr_fa.kernels.arrays import Integers, Reals
 from sfr_fa.kernels.dynamics import ObjectGeometry, object_collection_step
 from sfr_fa.kernels.encoding import FloatArray, encode_object_collection, interval_code
 from sfr_fa.kernels.gpi import Search, best_policy, evaluate
+from sfr_fa.kernels.gpi_filter import (
+    Filter,
+    begin_episode,
+    bound_policies,
+    mark_updated,
+    pick_up,
+    read_policy,
+)
 from sfr_fa.kernels.linear import descend, first_largest, fold, policy_values, read_out
 from sfr_fa.kernels.models import (
     learn_linear_reward,
@@ -151,6 +159,7 @@ def run_task(
     reward_model: Reward,
     policies: Policies,
     search: Search,
+    tables: Filter,
     record: Record,
 ) -> tuple[float, int, int, bool]:
     """Learn for T steps, in place: total reward, episodes begun, steps made, whether all is finite."""
@@ -165,6 +174,7 @@ def run_task(
     for k in range(policies.folded.shape[0]):
         for a in range(A):
             fold(theta[k][a * D : (a + 1) * D], v, weights[k, a])
+    filters = tables.bases.shape[0] > 0
 
     x, y = world.geometry.start_x, world.geometry.start_y
     memory = np.zeros(world.geometry.objects.shape[0])
@@ -181,6 +191,10 @@ def run_task(
         np.zeros(world.rewards.shape[0], theta.dtype),
     )
 
+    if filters:
+        for k in range(K):
+            read_policy(tables, k, weights, memory, 0)
+
     total_reward, episodes, steps_of_episode, number = 0.0, 0, 0, 0
     new_episode = True
     c = 0
@@ -196,6 +210,9 @@ def run_task(
             code_y[:] = interval_code(y, world.centres, world.sigma)
             encode_object_collection(code_x, code_y, memory, state)
             number += 1
+            if filters:
+                begin_episode(tables)
+                bound_policies(tables, weights, x, y, state, memory, gpi_readout, clip, number, search.bound)
             evaluate(i, weights, state, gpi_readout, clip, search, number)
             # c <- argmax_k max_a sum_phi xi_k(s_t, a, phi) R_i(phi); later in an episode it is known already
             c = best_policy(weights, state, gpi_readout, clip, search, number)
@@ -225,6 +242,8 @@ def run_task(
             code_y[:] = interval_code(new_y, world.centres, world.sigma)
         if picked >= 0:
             memory[picked] = 1.0
+            if filters:
+                pick_up(tables, picked)
         x, y = new_x, new_y
         encode_object_collection(code_x, code_y, memory, next_state)
         reward = world.rewards[feature]
@@ -261,6 +280,10 @@ def run_task(
         if bootstraps:
             # abar <- argmax_a max_k sum_phi xi_k(s_{t+1}, a, phi) R_i(phi)
             number += 1
+            if filters:
+                bound_policies(
+                    tables, weights, x, y, next_state, memory, gpi_readout, clip, number, search.bound
+                )
             evaluate(i, weights, next_state, gpi_readout, clip, search, number)
             evaluate(c, weights, next_state, gpi_readout, clip, search, number)
             best = best_policy(weights, next_state, gpi_readout, clip, search, number)
@@ -287,6 +310,9 @@ def run_task(
             fold(theta[i][own], v, weights[i, action])
             if c != i:
                 fold(theta[c][own], v, weights[c, action])
+        if filters:
+            mark_updated(tables, i, number)
+            mark_updated(tables, c, number)
         if not (finite and np.isfinite(v.sum())):
             return total_reward, episodes, t + 1, False
 
