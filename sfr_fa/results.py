@@ -476,3 +476,16 @@ def grid(results: Sequence[TrialResult]) -> tuple[GridPoint, ...]:
                 )
             )
     return tuple(points)
+
+
+def grid_to_csv(points: Sequence[GridPoint]) -> bytes:
+    """The whole grid as a table, a column for each rate."""
+    names = sorted({name for point in points for name in point.rates})
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(["setting", "agent", *names, "repetitions", "mean_total_return", "diverged", "best"])
+    for point in points:
+        rates = [point.rates.get(name, "") for name in names]
+        numbers = [point.repetitions, repr(point.mean_total_return), point.diverged, int(point.best)]
+        writer.writerow([point.setting, point.agent, *rates, *numbers])
+    return buffer.getvalue().encode()

@@ -1,0 +1,1 @@
+"""One short config a figure or table."""

@@ -1,0 +1,61 @@
+"""What several configs share: the paper's agents, settings and sizes.
+
+The winning rates of the paper's grid are not printed; where an experiment uses one combination it is the
+middle of the grid (docs/decisions.md).
+"""
+
+from experiments.config import Profile
+from sfr_fa.runner import AgentSetup, FeatureLearning, Setting
+
+LINEAR = Setting("linear", "object_collection", "linear", gamma=0.95)
+GENERAL = Setting("general", "object_collection", "general", gamma=0.95)
+BARRETO = Setting("barreto", "barreto", "linear", gamma=0.95)
+RACER = Setting("racer", "racer", "racer", gamma=0.9, approximator="networks")
+
+Q = AgentSetup("Q", "Q")
+SF = AgentSetup("SF", "SF")
+SFR = AgentSetup("SFR", "SFR")
+SF_R = AgentSetup("SF-R", "SF-R", reward_learning_rate=0.05)
+SF_4 = AgentSetup("SF-4", "SF-h", reward_learning_rate=0.05, learned_dimensions=4)
+SF_8 = AgentSetup("SF-8", "SF-h", reward_learning_rate=0.05, learned_dimensions=8)
+CSFR_4 = AgentSetup("CSFR-4", "CSFR-h", reward_learning_rate=0.05, learned_dimensions=4)
+MB_SFR = AgentSetup("MB SFR", "MB SFR", model_learning_rate=0.4)
+
+CSFR = AgentSetup("CSFR", "CSFR")
+CSFR_R = AgentSetup("CSFR-R", "CSFR-R", reward_learning_rate=0.05)
+SF_3 = AgentSetup("SF-3", "SF-h", reward_learning_rate=0.05, learned_dimensions=3)
+SF_6 = AgentSetup("SF-6", "SF-h", reward_learning_rate=0.05, learned_dimensions=6)
+CSFR_3 = AgentSetup("CSFR-3", "CSFR-h", reward_learning_rate=0.05, learned_dimensions=3)
+
+
+def sfr_r(reward_model: str) -> AgentSetup:
+    """SFR-R: a linear reward model for linear rewards, a network for general ones."""
+    return AgentSetup("SFR-R", "SFR-R", reward_learning_rate=0.05, reward_model=reward_model)
+
+
+def mb_sfr_r(reward_model: str) -> AgentSetup:
+    return AgentSetup(
+        "MB SFR-R",
+        "MB SFR-R",
+        reward_learning_rate=0.05,
+        model_learning_rate=0.4,
+        reward_model=reward_model,
+    )
+
+
+def object_collection_agents(reward_model: str) -> tuple[AgentSetup, ...]:
+    """The ten agents of Fig. 2, in the order of the paper's tables."""
+    return (Q, SF, SF_R, SF_4, SF_8, SFR, sfr_r(reward_model), CSFR_4, MB_SFR, mb_sfr_r(reward_model))
+
+
+OBJECT_COLLECTION_PROFILES = {
+    "smoke": Profile(tasks=3, steps=200, repetitions=2, feature_tasks=2, feature_iterations=1000),
+    "reduced": Profile(tasks=40, steps=20_000, repetitions=3, feature_iterations=100_000),
+    "paper": Profile(tasks=300, steps=20_000, repetitions=10),
+}
+RACER_PROFILES = {
+    "smoke": Profile(tasks=2, steps=400, repetitions=2, feature_tasks=1, feature_iterations=1000),
+    "reduced": Profile(tasks=8, steps=50_000, repetitions=3, feature_tasks=4, feature_iterations=100_000),
+    "paper": Profile(tasks=40, steps=200_000, repetitions=10, feature_tasks=10),
+}
+RACER_FEATURE_LEARNING = FeatureLearning(drop_zero_rewards=0.0, keep=0.1)

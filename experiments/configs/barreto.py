@@ -1,0 +1,11 @@
+"""Appendix: the object collection task of Barreto et al., three kinds of object."""
+
+from experiments.config import ExperimentConfig, Part
+from experiments.configs._shared import BARRETO, OBJECT_COLLECTION_PROFILES, object_collection_agents
+
+CONFIG = ExperimentConfig(
+    name="barreto",
+    title="Object collection by Barreto et al. (appendix)",
+    parts=(Part(BARRETO, object_collection_agents(reward_model="linear")),),
+    profiles=OBJECT_COLLECTION_PROFILES,
+)

@@ -1,0 +1,53 @@
+"""The paper's grid search in object collection: all combinations of rates, both kinds of tasks."""
+
+from experiments.config import ExperimentConfig, Part, Profile, grid
+from experiments.configs._shared import (
+    CSFR_4,
+    GENERAL,
+    LINEAR,
+    MB_SFR,
+    OBJECT_COLLECTION_PROFILES,
+    SF,
+    SF_4,
+    SF_8,
+    SF_R,
+    SFR,
+    Q,
+    mb_sfr_r,
+    sfr_r,
+)
+from sfr_fa.runner import AgentSetup
+
+ALPHA = (0.0025, 0.005, 0.025)
+ALPHA_R = (0.025, 0.05, 0.075)
+BETA = (0.2, 0.4, 0.6)
+
+
+def agents(reward_model: str) -> tuple[AgentSetup, ...]:
+    return (
+        *(setup for agent in (Q, SF, SFR) for setup in grid(agent, learning_rate=ALPHA)),
+        *(
+            setup
+            for agent in (SF_R, SF_4, SF_8, sfr_r(reward_model), CSFR_4)
+            for setup in grid(agent, learning_rate=ALPHA, reward_learning_rate=ALPHA_R)
+        ),
+        *grid(MB_SFR, learning_rate=ALPHA, model_learning_rate=BETA),
+        *grid(
+            mb_sfr_r(reward_model),
+            learning_rate=ALPHA,
+            reward_learning_rate=ALPHA_R,
+            model_learning_rate=BETA,
+        ),
+    )
+
+
+CONFIG = ExperimentConfig(
+    name="grid_object_collection",
+    title="Grid search over learning rates, object collection",
+    parts=(Part(LINEAR, agents("linear")), Part(GENERAL, agents("mlp"))),
+    profiles=OBJECT_COLLECTION_PROFILES
+    | {
+        "smoke": Profile(tasks=2, steps=50, repetitions=1, feature_tasks=2, feature_iterations=100),
+        "reduced": Profile(tasks=10, steps=20_000, repetitions=2, feature_iterations=20_000),
+    },
+)

@@ -1,0 +1,11 @@
+"""Fig. 2d: the object collection environment with general reward functions."""
+
+from experiments.config import ExperimentConfig, Part
+from experiments.configs._shared import GENERAL, OBJECT_COLLECTION_PROFILES, object_collection_agents
+
+CONFIG = ExperimentConfig(
+    name="object_collection_general",
+    title="Object collection, general reward functions (Fig. 2d)",
+    parts=(Part(GENERAL, object_collection_agents(reward_model="mlp")),),
+    profiles=OBJECT_COLLECTION_PROFILES,
+)

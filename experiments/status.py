@@ -1,0 +1,100 @@
+"""What is finished, running, stopped or damaged: `python -m experiments.status`.
+
+Reads the folder of results and nothing else; every finished trial is read and its checksum compared. A trial
+is running while a process holds its lock. Exit code 1 if something is damaged.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tyro
+from rich.table import Table
+
+from sfr_fa.results import RunFolder, TrialState
+from sfr_theory import cli
+from sfr_theory.errors import InputError
+
+
+@dataclass(frozen=True)
+class Options:
+    results: tyro.conf.Positional[str] = "results"
+    """Folder with runs, or the folder of one run."""
+    trials: tyro.conf.FlagCreatePairsOff[bool] = False
+    """Also list every trial that is not finished."""
+    json: str | None = None
+    """Write the status of every trial as JSON to this file; - is standard output."""
+
+
+@dataclass(frozen=True)
+class RunStatus:
+    """One run: the status of each trial, or why its manifest cannot be read."""
+
+    path: Path
+    trials: dict[str, dict[str, Any]]
+    tasks: int = 0
+    """Of each trial."""
+    problem: str = ""
+
+    def count(self, state: TrialState) -> int:
+        return Counter(entry["state"] for entry in self.trials.values())[state.value]
+
+    @property
+    def tasks_done(self) -> float:
+        """Part of all tasks that is done."""
+        finished = self.count(TrialState.FINISHED) * self.tasks
+        under_way = sum(
+            entry["tasks"] for entry in self.trials.values() if entry["state"] != TrialState.FINISHED.value
+        )
+        return (finished + under_way) / max(1, self.tasks * len(self.trials))
+
+
+def status_of(path: Path) -> RunStatus:
+    folder = RunFolder(path)
+    try:
+        manifest = folder.manifest()
+    except InputError as error:
+        return RunStatus(path, {}, problem=str(error))
+    trials = {}
+    for key in manifest["trials"]:
+        status = folder.status(key)
+        trials[key] = {"state": status.state.value, "tasks": status.tasks_done, "reason": status.reason}
+    return RunStatus(path, trials, manifest["config"]["size"]["tasks"])
+
+
+def find_runs(folder: Path) -> list[Path]:
+    if not folder.is_dir():
+        raise InputError(f"there is no folder {folder}; experiments.run makes it")
+    return sorted(path.parent for path in folder.rglob("manifest.json"))
+
+
+def main(options: Options) -> int:
+    console = cli.output_console(options.json)
+    runs = [status_of(path) for path in find_runs(Path(options.results))]
+    if not runs:
+        raise InputError(f"{options.results} holds no runs")
+    table = Table("run", *(state.value for state in TrialState), "tasks done", box=None)
+    for run in runs:
+        counts = (str(run.count(state)) for state in TrialState)
+        table.add_row(str(run.path), *counts, f"{run.tasks_done:.0%}")
+    console.print(table)
+    problems = [run.problem for run in runs if run.problem]
+    for run in runs:
+        for key, entry in run.trials.items():
+            if entry["reason"]:
+                problems.append(entry["reason"])
+            elif options.trials and entry["state"] != TrialState.FINISHED.value:
+                place = f"{run.path}/{key}"
+                console.print(f"{entry['state']}: {place}, {entry['tasks']} tasks done", soft_wrap=True)
+    for problem in problems:
+        console.print(f"damaged: {problem}", soft_wrap=True, markup=False)
+    if options.json:
+        cli.write_json({str(run.path): run.trials for run in runs}, options.json)
+    return cli.EXIT_UNEXPECTED if problems else 0
+
+
+if __name__ == "__main__":
+    cli.run(main, Options, "experiments.status", __doc__ or "")

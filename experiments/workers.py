@@ -1,0 +1,241 @@
+"""Who runs the trials: this process, or Dask workers on this machine or a cluster.
+
+A trial is idempotent: finished, it is skipped; cut off, it goes on from its own checkpoint. So nothing here
+has to remember anything. A worker that dies costs the task it was at, the scheduler hands its trial to
+another one, and a run that was killed altogether is simply started again.
+
+    in this process      one trial after the other, without Dask
+    local workers        one process a worker, one thread each
+    a scheduler          any Dask cluster that sees the results folder
+    Slurm, PBS, OAR      workers that dask-jobqueue submits as jobs
+
+The last three are one code path: they differ in where the client comes from.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import logging
+import os
+import signal
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sfr_fa.results import RunFolder, TaskRow
+from sfr_fa.runner import Trial, run_trial
+from sfr_theory.errors import InputError
+
+ATTEMPTS = 3
+"""How often a trial is tried that fails for a reason that may go away, and how often its worker may die."""
+POLL_SECONDS = 0.5
+
+
+class StoppedError(Exception):
+    """The run is over; the trial can be resumed."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a trial: remarks for the user, or an error."""
+
+    key: str
+    notes: tuple[str, ...] = ()
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class Job:
+    """A trial with where to work and whom to tell."""
+
+    trial: Trial
+    folder: str
+    tensorboard: str | None = None
+    stop_file: str | None = None
+    """A worker that finds this file stops: how a run ends on machines that it cannot signal."""
+
+    def run(self, on_task: Callable[[], None] = lambda: None) -> Outcome:
+        """Run the trial to its end. Wrong input is reported at once, all else is tried again."""
+        key = self.trial.key
+        error = ""
+        for _ in range(ATTEMPTS):
+            try:
+                with self._curves() as record:
+
+                    def after_task(row: TaskRow, record: Callable[[TaskRow], None] = record) -> None:
+                        record(row)
+                        on_task()
+                        if self.stop_file and Path(self.stop_file).exists():
+                            raise StoppedError
+
+                    return Outcome(key, tuple(run_trial(self.trial, RunFolder(self.folder), after_task)))
+            except StoppedError:
+                return Outcome(key, error="it was stopped")
+            except InputError as wrong:
+                return Outcome(key, error=str(wrong))
+            except Exception as failure:
+                error = f"{type(failure).__name__}: {failure}"
+        return Outcome(key, error=f"{error} (tried {ATTEMPTS} times)")
+
+    @contextlib.contextmanager
+    def _curves(self) -> Iterator[Callable[[TaskRow], None]]:
+        """A function that sends a task to TensorBoard, or to nowhere."""
+        if self.tensorboard is None:
+            yield lambda row: None
+            return
+        with require("tensorboardX", "tensorboard").SummaryWriter(
+            str(Path(self.tensorboard) / self.trial.key)
+        ) as writer:
+
+            def record(row: TaskRow) -> None:
+                writer.add_scalar("return", row.total_return, row.task)
+                writer.add_scalar("episodes", row.episodes, row.task)
+                writer.add_scalar("GPI: own policy", row.gpi_current / max(row.steps, 1), row.task)
+
+            yield record
+
+
+# --- In this process ---------------------------------------------------------------------------------
+
+
+def run_here(jobs: Sequence[Job], refresh: Callable[[], None]) -> Iterator[Outcome]:
+    """One trial after the other."""
+    for job in jobs:
+        yield job.run(refresh)
+
+
+# --- On Dask -----------------------------------------------------------------------------------------
+
+JOB_QUEUES = {"slurm": "SLURMCluster", "pbs": "PBSCluster", "oar": "OARCluster"}
+
+
+@dataclass(frozen=True)
+class Workers:
+    """Which Dask workers: a scheduler that runs already, a job queue, or else processes of this machine."""
+
+    count: int
+    scheduler: str | None = None
+    queue: str | None = None
+    options: Mapping[str, Any] | None = None
+    """Passed on to dask-jobqueue."""
+
+
+def run_on_dask(jobs: Sequence[Job], workers: Workers, refresh: Callable[[], None]) -> Iterator[Outcome]:
+    """All trials on Dask workers, in the order in which they end."""
+    distributed = require("distributed", "cluster")
+    with _quiet(), _client(distributed, workers) as client:
+        token = uuid.uuid4().hex
+        pending = {
+            client.submit(Job.run, job, key=f"{job.trial.key}-{token}", pure=False): job.trial.key
+            for job in jobs
+        }
+        while pending:
+            try:
+                done = distributed.wait(
+                    list(pending), timeout=POLL_SECONDS, return_when="FIRST_COMPLETED"
+                ).done
+            except TimeoutError:
+                done = set()
+            except distributed.CancelledError:
+                done = {future for future in pending if future.cancelled()}
+            for future in done:
+                yield _outcome(future, pending.pop(future))
+            refresh()
+
+
+def _outcome(future: Any, key: str) -> Outcome:
+    try:
+        outcome: Outcome = future.result()
+    except Exception as error:
+        kind = type(error).__name__
+        if kind == "KilledWorker":
+            return Outcome(key, error="each worker that took it up has died (out of memory?)")
+        if "Cancelled" in kind:
+            return Outcome(key, error="the scheduler went away; the same command goes on from here")
+        return Outcome(key, error=f"{kind}: {error}")
+    return outcome
+
+
+@contextlib.contextmanager
+def _client(distributed: Any, workers: Workers) -> Iterator[Any]:
+    if workers.scheduler is not None:
+        try:
+            client = distributed.Client(workers.scheduler, timeout=10, set_as_default=False)
+        except (OSError, TimeoutError, ValueError) as error:
+            raise InputError(f"no Dask scheduler answers at {workers.scheduler}: {error}") from None
+        with client:
+            yield client
+        return
+    with (
+        _cluster(distributed, workers) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+@contextlib.contextmanager
+def _cluster(distributed: Any, workers: Workers) -> Iterator[Any]:
+    dask = require("dask", "cluster")
+    # Trials lose little when a worker dies, so it takes more than bad luck for one to be given up.
+    with dask.config.set({"distributed.scheduler.allowed-failures": 10 * ATTEMPTS}):
+        if workers.queue is None:
+            with distributed.LocalCluster(
+                n_workers=workers.count,
+                threads_per_worker=1,
+                processes=True,
+                dashboard_address=None,
+                memory_limit=None,
+                silence_logs=logging.CRITICAL,
+            ) as cluster:
+                try:
+                    yield cluster
+                except BaseException:
+                    _kill_workers(cluster)
+                    raise
+            return
+        kind = getattr(require("dask_jobqueue", "cluster"), JOB_QUEUES[workers.queue])
+        try:
+            cluster = kind(**{"cores": 1, "processes": 1, "memory": "4GB"} | dict(workers.options or {}))
+        except (TypeError, ValueError) as error:
+            raise InputError(f"dask-jobqueue does not accept these --cluster-options: {error}") from None
+        with cluster:
+            try:
+                cluster.scale(jobs=workers.count)
+            except FileNotFoundError as error:
+                raise InputError(f"jobs cannot be submitted to {workers.queue} here: {error}") from None
+            yield cluster
+
+
+def _kill_workers(cluster: Any) -> None:
+    """End local workers at once: compiled code does not listen, and only their current tasks are lost."""
+    for nanny in cluster.workers.values():
+        process = getattr(nanny, "process", None)
+        pid = getattr(process, "pid", None)
+        if pid:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Dask reports every lost connection, which is no news to a run that survives them."""
+    loggers = [logging.getLogger(name) for name in ("distributed", "tornado", "asyncio")]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
+
+
+def require(name: str, extra: str) -> Any:
+    """A package that only some runs need, or a sentence that says how to get it."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        raise InputError(f"this needs {name}, which is not installed: pip install 'sfr[{extra}]'") from None
