@@ -29,6 +29,7 @@ from sfr_fa.kernels.encoding import FloatArray, circle_code
 from sfr_fa.kernels.linear import first_largest
 from sfr_fa.kernels.mlp import (
     Networks,
+    copy_to,
     descend,
     evaluate_all,
     evaluate_one,
@@ -149,9 +150,9 @@ def observe(x: float, y: float, angle: float, world: World, exact: FloatArray, s
     for j in range(n):
         for k in range(n):
             exact[n * j + k] = code_x[j] * code_y[k]
-    exact[n * n :] = code_angle
-    for j in range(exact.shape[0]):
-        state[j] = exact[j]
+    for j in range(code_angle.shape[0]):
+        exact[n * n + j] = code_angle[j]
+    copy_to(exact, state)
 
 
 @njit(cache=True)
@@ -265,11 +266,11 @@ def run_task(
         if h > 0:
             learned_features(cumulant.H_now, cumulant.H_next, exact, next_exact, phi)
         else:
-            phi[:] = distances
+            copy_to(distances, phi)
 
         # Update the reward model with (r_t - R_i(phi_t))^2
         if rates.reward > 0:
-            phi_t[:] = phi
+            copy_to(phi, phi_t)
             learn_linear_reward(policies.reward_weights, phi_t, dtype.type(reward), dtype.type(rates.reward))
             read_linear_reward(policies.reward_weights, policies.points, readouts[i])
             spread_readout(readouts[i], NUM_ACTIONS, spread[i])
@@ -278,10 +279,10 @@ def run_task(
         if cumulant.kind == REWARD:
             c_t[0] = reward
         elif cumulant.kind == FEATURES:
-            c_t[:] = phi
+            copy_to(phi, c_t)
         else:
             tent_code(phi, cumulant.centres, code)
-            c_t[:] = code
+            copy_to(code, c_t)
         set_difference(c_t, values.outputs[i], action, error_i)
         set_difference(c_t, values.outputs[c], action, error_c)
 
