@@ -1,0 +1,211 @@
+"""Each statistic against SciPy, or against numbers worked out by hand."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from sfr_fa import statistics
+from sfr_theory.errors import InputError
+
+RNG = np.random.default_rng(5)
+
+
+def generator():
+    return np.random.default_rng(7)
+
+
+# --- One agent
+
+
+def test_task_curve_by_hand():
+    curve = statistics.task_curve([[1.0, 10.0], [3.0, 10.0], [5.0, np.nan]])
+    assert curve.mean.tolist() == [3.0, 10.0]
+    # Deviations -2, 0, 2: s^2 = 8/2 = 4, standard error 2/sqrt(3); the second task has two equal values.
+    np.testing.assert_allclose(curve.standard_error, [2 / math.sqrt(3), 0.0], rtol=1e-15)
+    assert curve.repetitions.tolist() == [3, 2]
+
+
+def test_task_curve_equals_scipy():
+    returns = RNG.normal(size=(10, 7))
+    curve = statistics.task_curve(returns)
+    np.testing.assert_allclose(curve.standard_error, stats.sem(returns, axis=0), rtol=1e-13)
+
+
+def test_one_or_no_repetition_has_no_standard_error():
+    curve = statistics.task_curve([[4.0, np.nan]])
+    assert curve.mean[0] == 4.0
+    assert np.isnan(curve.mean[1])
+    assert np.isnan(curve.standard_error).all()
+    assert curve.repetitions.tolist() == [1, 0]
+
+
+def test_task_curve_needs_a_table():
+    with pytest.raises(InputError, match="repetitions x tasks"):
+        statistics.task_curve([1.0, 2.0])
+
+
+def test_running_mean_by_hand():
+    table = [[0.0, 3.0, 6.0, 9.0]]
+    assert statistics.running_mean(table, 1).tolist() == table
+    assert statistics.running_mean(table, 3).tolist() == [[1.5, 3.0, 6.0, 7.5]]
+    assert statistics.running_mean(table, 2).tolist() == [[1.5, 4.5, 7.5, 9.0]]
+    with pytest.raises(InputError, match="window is 0"):
+        statistics.running_mean(table, 0)
+
+
+def test_summary_by_hand():
+    # Quartiles of 1..5 are 2, 3, 4; the reach is 3, so 20 lies outside and the upper fence is 5.
+    described = statistics.summary([1, 2, 3, 4, 5])
+    assert (described.lower_quartile, described.median, described.upper_quartile) == (2.0, 3.0, 4.0)
+    assert described.standard_deviation == pytest.approx(math.sqrt(2.5))
+    assert described.standard_error == pytest.approx(math.sqrt(0.5))
+    outlier = statistics.summary([1, 2, 3, 4, 20])
+    assert (outlier.lower_fence, outlier.upper_fence, outlier.mean) == (1.0, 4.0, 6.0)
+    assert statistics.summary([]).repetitions == 0
+    assert math.isnan(statistics.summary([3.0]).standard_error)
+
+
+def test_values_that_are_not_finite_are_refused():
+    with pytest.raises(InputError, match="not finite"):
+        statistics.summary([1.0, np.nan])
+    with pytest.raises(InputError, match="one number a repetition"):
+        statistics.compare([[1.0]], [1.0])
+
+
+def test_interquartile_mean_by_hand():
+    # Of ten values two are cut at each end: (3 + ... + 8) / 6.
+    assert statistics.interquartile_mean(np.array([1, 2, 3, 4, 5, 6, 7, 8, 90, 1000.0])) == 5.5
+    assert statistics.interquartile_mean(np.array([1.0, 2.0, 6.0])) == 3.0  # nothing to cut
+
+
+def test_bootstrap_is_seeded_and_close_to_scipys():
+    values = RNG.normal(3.0, 2.0, 30)
+    interval = statistics.bootstrap(values, statistics.mean, generator())
+    again = statistics.bootstrap(values, statistics.mean, generator())
+    assert interval == again
+    theirs = stats.bootstrap(
+        (values,), np.mean, method="percentile", n_resamples=20_000, rng=np.random.default_rng(1)
+    ).confidence_interval
+    # Two Monte Carlo quantiles of a normal at 2.5 %: each has sd sqrt(.025*.975/N)/density = .026 standard
+    # errors at N = 10,000 and .019 at 20,000; five of their combined sd is .16 standard errors.
+    tolerance = 0.16 * values.std(ddof=1) / math.sqrt(len(values))
+    assert interval.low == pytest.approx(theirs.low, abs=tolerance)
+    assert interval.high == pytest.approx(theirs.high, abs=tolerance)
+    assert interval.low < interval.estimate < interval.high
+
+
+def test_one_repetition_has_no_interval():
+    interval = statistics.bootstrap([2.0], statistics.interquartile_mean, generator())
+    assert interval.estimate == 2.0
+    assert math.isnan(interval.low)
+    assert math.isnan(statistics.bootstrap([], statistics.mean, generator()).estimate)
+
+
+# --- Two agents
+
+
+def test_comparison_by_hand():
+    # x = 1, 4 against y = 2, 3, 5: x beats y in 0 + 2 of 6 pairs.
+    found = statistics.compare([1, 4], [2, 3, 5])
+    assert found.statistic == 2
+    assert found.superiority == pytest.approx(1 / 3)
+    assert found.cliffs_delta == pytest.approx(-1 / 3)
+    sigma = math.sqrt(2 * 3 * 6 / 12)
+    assert found.asymptotic_p == pytest.approx(2 * stats.norm.sf((abs(2 - 3) - 0.5) / sigma))
+    # Of the 10 ways to choose 2 of 5 ranks, sums 3, 4, 5, 5 are at most 5 = 1 + 4: 2 * 4/10.
+    assert found.exact_p == pytest.approx(0.8)
+    assert found.difference == pytest.approx(2.5 - 10 / 3)
+
+
+def test_the_papers_smallest_p_value():
+    """Ten against ten that do not overlap: the paper prints < 0.001."""
+    found = statistics.compare(np.arange(10), 100 + np.arange(10))
+    assert found.asymptotic_p == pytest.approx(2 * stats.norm.sf((50 - 0.5) / math.sqrt(175)))
+    assert found.exact_p == pytest.approx(2 / math.comb(20, 10))
+    assert found.superiority == 0.0
+    assert statistics.smallest_p_value(10, 10) == found.asymptotic_p
+    assert statistics.smallest_p_value(3, 3) > 0.05  # three repetitions can never be significant
+    assert math.isnan(statistics.smallest_p_value(0, 3))
+
+
+@given(st.integers(1, 9), st.integers(1, 9), st.integers(0, 10_000))
+def test_exact_test_equals_scipys_without_ties(m, n, seed):
+    values = np.random.default_rng(seed).permutation(m + n).astype(float)
+    x, y = values[:m], values[m:]
+    theirs = stats.mannwhitneyu(x, y, method="exact").pvalue
+    # Both are a ratio of integers below 2^53, rounded once or twice.
+    assert statistics.exact_p_value(x, y) == pytest.approx(theirs, rel=1e-12)
+
+
+@given(st.lists(st.integers(0, 3), min_size=4, max_size=8), st.integers(2, 6))
+def test_exact_test_equals_all_permutations_with_ties(values, size):
+    size = min(size, len(values) - 2)  # SciPy wants two of each
+    x, y = np.array(values[:size], float), np.array(values[size:], float)
+
+    def u(a, b, axis):
+        ranks = stats.rankdata(np.concatenate([a, b], axis=axis), axis=axis)
+        return ranks[..., : a.shape[axis]].sum(axis=axis)
+
+    theirs = stats.permutation_test((x, y), u, n_resamples=np.inf, vectorized=True).pvalue
+    assert statistics.exact_p_value(x, y) == pytest.approx(theirs, rel=1e-12)
+
+
+def test_superiority_is_the_share_of_won_pairs():
+    x, y = RNG.integers(0, 5, 8), RNG.integers(0, 5, 6)
+    won = np.mean([(a > b) + (a == b) / 2 for a in x for b in y])
+    assert statistics.compare(x, y).superiority == pytest.approx(won)
+
+
+def test_ties_everywhere_and_empty_samples():
+    same = statistics.compare([2.0, 2.0], [2.0])
+    assert (same.asymptotic_p, same.exact_p, same.superiority) == (1.0, 1.0, 0.5)
+    empty = statistics.compare([], [1.0, 2.0])
+    assert empty.second_repetitions == 2
+    assert math.isnan(empty.exact_p)
+    assert math.isnan(empty.superiority)
+
+
+def test_unequal_numbers_of_repetitions_are_compared_and_said():
+    found = statistics.compare(np.arange(7) + 0.5, np.arange(10))
+    assert (found.first_repetitions, found.second_repetitions) == (7, 10)
+    assert found.asymptotic_p == pytest.approx(
+        stats.mannwhitneyu(np.arange(7) + 0.5, np.arange(10), method="asymptotic").pvalue
+    )
+
+
+# --- Ratios
+
+
+def test_ratio_of_means():
+    x, y = np.array([1.0, 2.0, 3.0]), np.array([2.0, 4.0, 6.0])
+    ratio = statistics.ratio_of_means(x, y, generator())
+    # In pairs every resample has ratio 1/2, which repetitions drawn apart would not.
+    assert (ratio.estimate, ratio.low, ratio.high, ratio.repetitions) == (0.5, 0.5, 0.5, 3)
+    with pytest.raises(InputError, match="cannot be paired"):
+        statistics.ratio_of_means(x, y[:2], generator())
+
+
+def test_a_ratio_to_nothing_or_less_is_undefined():
+    assert math.isnan(statistics.ratio_of_means([1.0, 1.0], [-1.0, 0.5], generator()).estimate)
+    shaky = statistics.ratio_of_means([1.0, 1.0], [-1.0, 2.0], generator())
+    assert shaky.estimate == 2.0
+    assert math.isnan(shaky.low)
+
+
+def test_slope_of_ratios_by_hand():
+    levels = [0.0, 1.0, 2.0]
+    y = np.full((3, 4), 2.0)
+    x = np.array([[2.0], [1.6], [0.6]]) + np.zeros((3, 4))  # ratios 1, .8, .3: slope -.35
+    slope = statistics.slope_of_ratios(levels, x, y, generator())
+    assert slope.estimate == pytest.approx(-0.35)
+    assert slope.low == pytest.approx(slope.high)
+    noisy = x + np.array([-0.3, -0.1, 0.1, 0.3])
+    interval = statistics.slope_of_ratios(levels, noisy * np.arange(1, 4)[:, None], y, generator())
+    assert interval.low < interval.estimate < interval.high
+    with pytest.raises(InputError, match="levels x repetitions"):
+        statistics.slope_of_ratios(levels, x[:2], y, generator())
+    assert math.isnan(statistics.slope_of_ratios(levels, x, -y, generator()).estimate)
