@@ -10,11 +10,12 @@ Exit code 0: every trial is finished. 1: some failed, and are named with their e
 from __future__ import annotations
 
 import contextlib
+import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import tyro
 from rich.console import Console
@@ -161,15 +162,15 @@ def main(options: Options) -> int:
     outcomes = list(damaged)
     started = time.monotonic()
     try:
-        with _display(folder, trials) as refresh:
+        with interruptible() as check, _display(folder, trials, check) as refresh:
             here = options.workers == 1 and options.scheduler is None and queue is None
             run = run_here(jobs, refresh) if here else run_on_dask(jobs, workers, refresh)
             if jobs:
                 outcomes += run
     except KeyboardInterrupt:
-        with contextlib.suppress(OSError):
-            stop_file.parent.mkdir(parents=True, exist_ok=True)
-            stop_file.touch()
+        if options.scheduler:
+            with contextlib.suppress(OSError):
+                stop_file.touch()
         console.print("interrupted; the same command goes on from here")
         return cli.EXIT_INTERRUPTED
     folder.tidy()
@@ -263,14 +264,40 @@ def show_plan(
 
 
 @contextlib.contextmanager
-def _display(folder: RunFolder, trials: Sequence[Trial]) -> Iterator[Callable[[], None]]:
+def interruptible() -> Iterator[Callable[[], None]]:
+    """Ctrl-C raises KeyboardInterrupt, if not at once then when the yielded function is called.
+
+    Compiled code and compilers may hold it back, or swallow it.
+    """
+    pressed = False
+
+    def remember(signal_number: int, frame: Any) -> None:
+        nonlocal pressed
+        pressed = True
+        raise KeyboardInterrupt
+
+    def check() -> None:
+        if pressed:
+            raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, remember)
+    try:
+        yield check
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextlib.contextmanager
+def _display(
+    folder: RunFolder, trials: Sequence[Trial], check: Callable[[], None]
+) -> Iterator[Callable[[], None]]:
     """A progress bar on a terminal, nothing elsewhere; yields a function that brings it up to date.
 
     What is done is read off the folder, so that it does not matter who does it where.
     """
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield lambda: None
+        yield check
         return
     bar = Progress(
         TextColumn("{task.fields[trials]} trials"),
@@ -301,6 +328,7 @@ def _display(folder: RunFolder, trials: Sequence[Trial]) -> Iterator[Callable[[]
 
         def refresh() -> None:
             nonlocal last
+            check()
             now = time.monotonic()
             if now - last < 0.5:
                 return

@@ -1,7 +1,8 @@
 """Watch a trained agent: learn some tasks, then write a GIF of how it acts on the last one.
 
-Example: `python -m experiments.watch --environment racer --agent CSFR --tasks 3`. The agent acts
-greedily by GPI over all the policies that it has learned; what it does here is not learned from.
+Example: `python -m experiments.watch --environment racer --agent CSFR --tasks 3`. The agent acts by GPI over
+all the policies that it has learned, and explores as it does when it learns: without that it may push against
+a wall for ever. What it does here is not learned from.
 """
 
 from __future__ import annotations
@@ -79,11 +80,14 @@ def task_sampler(options: Options, environment: Any) -> Callable[[np.random.Gene
 def play(
     environment: Any, agent: GpiAgent, task: Task, frames: int, seed: int
 ) -> Iterator[NDArray[np.uint8]]:
-    """Pictures of greedy GPI steps."""
+    """Pictures of epsilon-greedy GPI steps."""
+    exploration = np.random.default_rng(seed)
     state, _ = environment.reset(seed=seed, options={"task": task})
     for _ in range(frames):
         yield environment.render()
         _, action = gpi_choice(agent.values(state))
+        if exploration.random() < agent.epsilon:
+            action = exploration.integers(agent.num_actions)
         state, _, terminated, truncated, _ = environment.step(int(action))
         if terminated or truncated:
             yield environment.render()

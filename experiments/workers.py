@@ -163,7 +163,7 @@ def _outcome(future: Any, key: str) -> Outcome:
 def _client(distributed: Any, workers: Workers) -> Iterator[Any]:
     if workers.scheduler is not None:
         try:
-            client = distributed.Client(workers.scheduler, timeout=10, set_as_default=False)
+            client = distributed.Client(workers.scheduler, timeout=10)
         except (OSError, TimeoutError, ValueError) as error:
             raise InputError(f"no Dask scheduler answers at {workers.scheduler}: {error}") from None
         with client:
@@ -171,7 +171,7 @@ def _client(distributed: Any, workers: Workers) -> Iterator[Any]:
         return
     with (
         _cluster(distributed, workers) as cluster,
-        distributed.Client(cluster, set_as_default=False) as client,
+        distributed.Client(cluster) as client,
     ):
         yield client
 
@@ -182,14 +182,7 @@ def _cluster(distributed: Any, workers: Workers) -> Iterator[Any]:
     # Trials lose little when a worker dies, so it takes more than bad luck for one to be given up.
     with dask.config.set({"distributed.scheduler.allowed-failures": 10 * ATTEMPTS}):
         if workers.queue is None:
-            with distributed.LocalCluster(
-                n_workers=workers.count,
-                threads_per_worker=1,
-                processes=True,
-                dashboard_address=None,
-                memory_limit=None,
-                silence_logs=logging.CRITICAL,
-            ) as cluster:
+            with _local_cluster(distributed, workers.count) as cluster:
                 try:
                     yield cluster
                 except BaseException:
@@ -207,6 +200,25 @@ def _cluster(distributed: Any, workers: Workers) -> Iterator[Any]:
             except FileNotFoundError as error:
                 raise InputError(f"jobs cannot be submitted to {workers.queue} here: {error}") from None
             yield cluster
+
+
+def _local_cluster(distributed: Any, count: int) -> Any:
+    """Worker processes of this machine, deaf to Ctrl-C: a terminal sends it to all, but ending them is ours.
+
+    A signal mask is inherited by threads and processes, so also by workers that Dask starts later.
+    """
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        return distributed.LocalCluster(
+            n_workers=count,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=None,
+            memory_limit=None,
+            silence_logs=logging.CRITICAL,
+        )
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
 def _kill_workers(cluster: Any) -> None:

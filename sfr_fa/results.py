@@ -25,7 +25,7 @@ import os
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -176,7 +176,8 @@ def rows_to_csv(rows: Sequence[TaskRow]) -> bytes:
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(COLUMNS)
     for row in rows:
-        writer.writerow([repr(v) if isinstance(v, float) else int(v) for v in asdict(row).values()])
+        values = [getattr(row, column) for column in COLUMNS]
+        writer.writerow([repr(value) if isinstance(value, float) else int(value) for value in values])
     return buffer.getvalue().encode()
 
 
@@ -354,8 +355,10 @@ class RunFolder:
         return TrialStatus(TrialState.MISSING)
 
     def tidy(self) -> None:
-        """Remove folders of unfinished trials that are empty."""
+        """Remove what nobody needs any more: empty folders, and orders to stop."""
         if self.unfinished.is_dir():
+            for path in self.unfinished.glob("stop-*"):
+                path.unlink(missing_ok=True)
             for folder in sorted((p for p in self.unfinished.rglob("*") if p.is_dir()), reverse=True):
                 with contextlib.suppress(OSError):
                     folder.rmdir()

@@ -23,6 +23,7 @@ from __future__ import annotations
 import functools
 import importlib
 import importlib.metadata
+import math
 import platform
 import subprocess
 import warnings
@@ -57,7 +58,7 @@ from sfr_fa.environments.object_collection import ObjectCollection, ObjectCollec
 from sfr_fa.environments.racer import Racer
 from sfr_fa.feature_learning import RewardedTransitions, learn_features
 from sfr_fa.feature_spaces import BoxFeatures, FeatureSpace
-from sfr_fa.results import RunFolder, TaskRow, digest
+from sfr_fa.results import RunFolder, TaskRow, digest, rows_from_csv, rows_to_csv
 from sfr_fa.reward_fitting import l1_weights, least_squares_weights, printed_rule_weights
 from sfr_fa.tasks import (
     NONLINEARITY_BRACKETS,
@@ -511,8 +512,8 @@ def _write(trial: Trial, folder: RunFolder, engine: Engine, progress: _Progress)
     """Store the state, then let go of all but this one and the one before."""
     done = len(progress.rows)
     state = {
-        "engine": engine.state_dict(),
-        "rows": [asdict(row) for row in progress.rows],
+        "engine": as_one_array(engine.state_dict()),
+        "rows": rows_to_csv(progress.rows).decode(),
         "seconds": progress.seconds,
         "notes": progress.notes,
     }
@@ -526,17 +527,36 @@ def _resume(trial: Trial, folder: RunFolder, engine: Engine, progress: _Progress
     for done, path in folder.checkpoints(trial.key).items():
         try:
             state = read_checkpoint(path, trial.to_json())
-            engine.load_state(state["engine"])
+            engine.load_state(as_arrays(state["engine"]))
         except InputError as error:
             remarks.append(f"{error}; an earlier state was taken instead of the one after {done} tasks")
             path.unlink(missing_ok=True)
             continue
-        progress.rows[:] = [TaskRow(**row) for row in state["rows"]]
+        progress.rows[:] = rows_from_csv(state["rows"].encode(), path)
         progress.seconds[:] = state["seconds"]
         progress.notes[:] = state["notes"]
         break
     folder.forget_checkpoints(trial.key, before=0)
     return remarks
+
+
+def as_one_array(arrays: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
+    """The arrays end to end: an engine has hundreds of small ones, and one large one is written faster."""
+    shapes = [[name, array.dtype.str, list(array.shape)] for name, array in arrays.items()]
+    return {
+        "shapes": shapes,
+        "bytes": np.frombuffer(b"".join(a.tobytes() for a in arrays.values()), np.uint8),
+    }
+
+
+def as_arrays(packed: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+    """What `as_one_array` has put together."""
+    content, start, arrays = packed["bytes"].tobytes(), 0, {}
+    for name, dtype, shape in packed["shapes"]:
+        count = math.prod(shape)
+        arrays[name] = np.frombuffer(content, dtype, count, start).reshape(shape)
+        start += count * np.dtype(dtype).itemsize
+    return arrays
 
 
 def _task_json(task: Task) -> Any:

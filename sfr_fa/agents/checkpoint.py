@@ -123,6 +123,10 @@ def _checksum(header: NDArray[Any], arrays: Sequence[NDArray[Any]]) -> NDArray[A
 
 def pack(value: Any, arrays: Arrays) -> Any:
     """A tree of JSON; tensors and arrays move to `arrays`, tuples and dictionaries are marked as such."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, list) and {int, float} >= set(map(type, value)):
+        return value  # counts of all tasks are some ten thousand numbers
     if isinstance(value, torch.Tensor):
         arrays.append(value.detach().numpy().copy())
         return {"tensor": len(arrays) - 1}
@@ -135,8 +139,6 @@ def pack(value: Any, arrays: Arrays) -> Any:
         return {"tuple": [pack(entry, arrays) for entry in value]}
     if isinstance(value, list):
         return [pack(entry, arrays) for entry in value]
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
     raise InputError(f"the agent's state holds {value!r}, which has no place in a file of arrays and JSON")
 
 
