@@ -79,6 +79,8 @@ def test_values_that_are_not_finite_are_refused():
 def test_interquartile_mean_by_hand():
     # Of ten values two are cut at each end: (3 + ... + 8) / 6.
     assert statistics.interquartile_mean(np.array([1, 2, 3, 4, 5, 6, 7, 8, 90, 1000.0])) == 5.5
+    # Of twelve, three: (4 + ... + 9) / 6; a fifth would be two.
+    assert statistics.interquartile_mean(np.array([*range(1, 10), 90, 100, 200.0])) == 6.5
     assert statistics.interquartile_mean(np.array([1.0, 2.0, 6.0])) == 3.0  # nothing to cut
 
 

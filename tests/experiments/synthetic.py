@@ -1,0 +1,117 @@
+"""Small result folders, written as a run writes them, with returns of our choice."""
+
+import numpy as np
+
+from sfr_fa.results import RunFolder, TaskRow
+
+PROVENANCE = {
+    "engine": "compiled",
+    "python": "3.11.0",
+    "packages": {"numpy": "2.0"},
+    "commit": "0123456789abcdef",
+    "platform": "here",
+    "machine": "x86_64",
+}
+SIZES = {"smoke": (3, 200, 2), "reduced": (12, 20_000, 3), "paper": (300, 20_000, 10)}
+
+
+def agent(label, kind=None, **rates):
+    setup = {"label": label, "agent": kind or label, "learning_rate": 0.005, "reward_learning_rate": None}
+    return {**setup, **rates}
+
+
+def setting(name, environment="object_collection", tasks="general"):
+    return {"name": name, "environment": environment, "tasks": tasks, "gamma": 0.95}
+
+
+def rates_of(setup):
+    names = ("learning_rate", "reward_learning_rate")
+    return {name: setup[name] for name in names if setup[name] is not None}
+
+
+def key_of(place, setup, repetition):
+    rates = "_".join(f"{value:g}" for value in rates_of(setup).values())
+    return f"{place['name']}/{setup['label'].replace(' ', '_')}/{rates}/rep-{repetition:02d}"
+
+
+def write_run(results, name, parts, returns, profile="reduced", size=None, leave_out=(), seed=0):
+    """A run in results/name/profile.
+
+    `parts` are (setting, agents); `returns(setting name, agent setup, repetition, rng)` gives the return of
+    each task; keys in `leave_out` are not written. Returns the folder.
+    """
+    tasks, steps, repetitions = size or SIZES[profile]
+    folder = RunFolder(results / name / profile)
+    config = {
+        "name": name,
+        "title": f"Title of {name}",
+        "profile": profile,
+        "size": {"tasks": tasks, "steps": steps, "repetitions": repetitions},
+        "seed": seed,
+        "engine": "compiled",
+        "parts": [{"setting": place, "agents": list(agents)} for place, agents in parts],
+    }
+    trials = [
+        (place, setup, repetition)
+        for repetition in range(repetitions)
+        for place, agents in parts
+        for setup in agents
+    ]
+    folder.start(config, [key_of(*trial) for trial in trials], PROVENANCE)
+    for number, (place, setup, repetition) in enumerate(trials):
+        key = key_of(place, setup, repetition)
+        if key in leave_out:
+            continue
+        values = returns(place["name"], setup, repetition, np.random.default_rng((seed, number)))
+        rows = [
+            TaskRow(task, float(value), steps, 1, steps, 1, -1, 0, False)
+            for task, value in zip(range(tasks), values, strict=True)
+        ]
+        trial = {
+            "setting": place,
+            "agent": setup,
+            "repetition": repetition,
+            "seed": seed,
+            "tasks": tasks,
+            "steps": steps,
+            "engine": "compiled",
+            "rates": rates_of(setup),
+        }
+        same_tasks = f"tasks of {place['name']} in repetition {repetition}"
+        folder.write_result(key, trial, rows, [0.5] * tasks, same_tasks, PROVENANCE, ())
+    return folder.path
+
+
+OBJECT_LEVELS = {
+    "Q": 60.0,
+    "SF": 480.0,
+    "SF-R": 350.0,
+    "SF-4": 380.0,
+    "SF-8": 250.0,
+    "SFR": 690.0,
+    "SFR-R": 370.0,
+    "CSFR-4": 382.0,
+    "MB SFR": 640.0,
+    "MB SFR-R": 365.0,
+}
+RACER_LEVELS = {
+    "Q": 290.0,
+    "SF": 230.0,
+    "SF-R": 220.0,
+    "SF-3": 180.0,
+    "SF-6": 200.0,
+    "CSFR": 330.0,
+    "CSFR-R": 221.0,
+    "CSFR-3": 210.0,
+}
+
+
+def rising(level_of, tasks, noise=0.04):
+    """`returns` for write_run: agents rise to level_of(setting name, label), as in the paper's figures."""
+
+    def returns(place, setup, repetition, rng):
+        level = level_of(place, setup["label"])
+        curve = level * (1 - np.exp(-(1 + np.arange(tasks)) / (tasks / 6)))
+        return curve + abs(level) * (rng.normal(0, 0.12, tasks) + rng.normal(0, noise))
+
+    return returns
