@@ -1,6 +1,9 @@
 """All benchmarks, one after another."""
 
-from benchmarks import theory
+import sys
+
+from benchmarks import engines, theory
 
 if __name__ == "__main__":
     theory.main()
+    sys.exit(engines.main(engines.Options()))

@@ -1,0 +1,389 @@
+"""How fast the engines are: microseconds a step, against the listing written plainly in PyTorch.
+
+Three ways to run the same agent, timed in one process, one after another, on the same stored policies:
+
+    plain       the listing module by module, autograd, a loop over policies (benchmarks.plain_listing)
+    reference   our PyTorch engine: stacked policies, autograd for the updates
+    compiled    our Numba engine: a whole task in one call
+
+SFR on object collection with K = 1 ... 300 policies and CSFR on the racer with K = 1 ... 40, float32, one
+core. Policies come from short tasks, learned first. Times are processor time of the fastest of several
+repeats, since others may share the machine; what counts are ratios. A step of the compiled engine is measured
+over a task, its start and the packing of weights included.
+
+Full GPI (K = 300, the compiled engine without its filter) must read every weight once a step. Its limit is
+the rate at which a compiled, vectorised sum reads an array of the same size over and over.
+"""
+
+from __future__ import annotations
+
+import resource
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Annotated, Any
+
+import gymnasium
+import numpy as np
+import torch
+import tyro
+from numba import njit
+from rich.table import Table
+from torch import nn
+
+from benchmarks.plain_listing import Info, LinearXi, PlainListing, SubnetworksXi
+from sfr_fa.agents import FeatureSubnetworks, LearnedFeatures, MlpRewardModel
+from sfr_fa.engines import Engine, Streams, make_engine
+from sfr_fa.environments.object_collection import ObjectCollection
+from sfr_fa.environments.racer import Racer
+from sfr_fa.kernels.arrays import REASSOCIATE
+from sfr_fa.tasks import Task, sample_general_task, sample_racer_task
+from sfr_theory import cli
+from sfr_theory.errors import InputError
+
+SEED = 1
+
+
+@dataclass(frozen=True)
+class Setting:
+    """An agent in an environment, with the paper's constants."""
+
+    title: str
+    agent: str
+    environment: Callable[[], gymnasium.Env[Any, Any]]
+    task: Callable[[np.random.Generator], Task]
+    settings: Mapping[str, Any]
+    policies: tuple[int, ...] = ()
+    """Numbers of stored policies that are measured."""
+    module: Callable[..., nn.Module] = LinearXi.of_policy
+    """A stored policy as a module of the plain listing."""
+    cumulant: Callable[[Any, Info], np.ndarray] = lambda cumulant, info: np.zeros(0)
+    """What the plain listing sums up, of the agent's cumulant and the info of a step."""
+    tasks: int = 300
+    steps: int = 20_000
+
+    def engine(self, name: str, streams: Streams, **changes: Any) -> Engine:
+        settings = {"dtype": torch.float32, **self.settings, **changes}
+        return make_engine(name, self.environment(), self.agent, streams=streams, **settings)
+
+
+def _encode(code: Any, info: Info) -> np.ndarray:
+    encoded: np.ndarray = code.encode(info["features"]).ravel()
+    return encoded
+
+
+LINEAR = {"gamma": 0.95, "epsilon": 0.15, "learning_rate": 0.005}
+OBJECTS = Setting(
+    title="SFR, object collection", agent="SFR", environment=ObjectCollection, task=sample_general_task,
+    settings=LINEAR, policies=(1, 10, 50, 150, 300),
+    cumulant=lambda indicator, info: np.eye(indicator.size)[info["feature_index"]],
+)  # fmt: skip
+RACER = Setting(
+    title="CSFR, racer", agent="CSFR", environment=Racer, task=sample_racer_task,
+    settings={
+        "gamma": 0.9, "epsilon": 0.15, "learning_rate": 0.0025, "approximator": FeatureSubnetworks,
+    },
+    policies=(1, 10, 40), module=SubnetworksXi.of_policy, cumulant=_encode, tasks=40, steps=200_000,
+)  # fmt: skip
+
+_ONLINE = {"reward_learning_rate": 0.025}
+_MLP = {**_ONLINE, "reward_model": MlpRewardModel}
+_MODEL = {"model_learning_rate": 0.2}
+_FOUR = {**_ONLINE, "feature_map": LearnedFeatures(np.random.default_rng(SEED).normal(0, 0.5, (226, 4)))}
+WHOLE_RUNS: dict[str, tuple[str, dict[str, Any], float]] = {
+    # name        agent       settings            goal in seconds
+    "Q":         ("Q",        {},                 5),
+    "SF":        ("SF",       {},                 50),
+    "SFR":       ("SFR",      {},                 60),
+    "MB SFR":    ("MB SFR",   _MODEL,             70),
+    "SFR-R":     ("SFR-R",    _MLP,               110),
+    "MB SFR-R":  ("MB SFR-R", {**_MODEL, **_MLP}, 130),
+    "CSFR-4":    ("CSFR-h",   _FOUR,              600),
+    "racer":     ("CSFR",     {},                 270),
+}  # fmt: skip
+"""300 x 20,000 steps of object collection; the racer's CSFR has 40 x 200,000."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What to measure."""
+
+    whole: tuple[str, ...] = ()
+    """Also measure whole runs: any of Q, SF, SFR, "MB SFR", SFR-R, "MB SFR-R", CSFR-4 and racer, or all."""
+    learn_steps: int = 2000
+    """Steps of the short tasks from which the stored policies come."""
+    repeats: int = 3
+    """Timings of each kind; the fastest counts."""
+    json: Annotated[str | None, tyro.conf.arg(metavar="FILE")] = None
+    """Write all figures as JSON; "-" is standard output."""
+
+
+# --- Measuring ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Goal:
+    """Something the engine is meant to reach."""
+
+    name: str
+    measured: float
+    wanted: float
+    at_least: bool
+    unit: str
+
+    @property
+    def reached(self) -> bool:
+        return self.measured >= self.wanted if self.at_least else self.measured <= self.wanted
+
+    @property
+    def verdict(self) -> str:
+        if self.reached:
+            return "reached"
+        ratio = self.wanted / self.measured if self.at_least else self.measured / self.wanted
+        return f"missed by a factor of {ratio:.2f}"
+
+
+@dataclass
+class Timings:
+    """Microseconds a step of one setting: engine -> K -> time."""
+
+    setting: Setting
+    plain: dict[int, float] = field(default_factory=dict)
+    reference: dict[int, float] = field(default_factory=dict)
+    compiled: dict[int, float] = field(default_factory=dict)
+    weight_bytes: dict[int, int] = field(default_factory=dict)
+
+    def ratio(self, K: int) -> float:
+        return self.plain[K] / self.compiled[K]
+
+    @property
+    def growth(self) -> float:
+        """The cost of a step at the largest K, in steps at K = 1."""
+        return self.compiled[max(self.compiled)] / self.compiled[min(self.compiled)]
+
+    @property
+    def estimate(self) -> float:
+        """Seconds of a whole run of the compiled engine: times between the measured K are interpolated."""
+        K = np.arange(1, self.setting.tasks + 1)
+        steps = np.interp(K, list(self.compiled), list(self.compiled.values())) * 1e-6
+        return float(steps.sum() * self.setting.steps)
+
+
+def seconds(function: Callable[[], Any]) -> float:
+    """Processor time of a call."""
+    start = time.process_time()
+    function()
+    return time.process_time() - start
+
+
+def plain_listing(setting: Setting, engine: Engine, task: Task) -> PlainListing:
+    """The listing with the policies of an engine's agent, which has started the task, on the same streams."""
+    agent, environment = engine.agent, engine.environment
+    environment.unwrapped.np_random = engine.streams.environment
+    environment.unwrapped.set_task(task)  # type: ignore[attr-defined]
+    parameters, cumulant = agent.library.parameters, agent.cumulant
+    return PlainListing(
+        environment=environment,
+        xi=[setting.module(parameters, k, agent.num_actions) for k in range(agent.num_policies)],
+        rewards=[readout.vector.clone() for readout in agent.readouts],
+        cumulant=lambda info: setting.cumulant(cumulant, info),
+        gamma=agent.gamma,
+        epsilon=agent.epsilon,
+        alpha=setting.settings["learning_rate"],
+        exploration=engine.streams.exploration,
+    )
+
+
+def snapshots(
+    setting: Setting, learn_steps: int, advance: Callable[[int], None]
+) -> Iterable[tuple[int, dict[str, Any], Task]]:
+    """For each K the state of an engine with K - 1 policies, and the task to come."""
+    streams = Streams.spawn(SEED)
+    engine = setting.engine("compiled", streams)
+    for K in range(1, max(setting.policies) + 1):
+        task = setting.task(streams.tasks)
+        if K in setting.policies:
+            yield K, engine.state_dict(), task
+        engine.run_task(task, learn_steps)
+        advance(1)
+
+
+def time_of_task(setting: Setting, name: str, state: Any, task: Task, steps: int, **changes: Any) -> float:
+    """Microseconds a step of the next task."""
+    engine = setting.engine(name, Streams.spawn(SEED), **changes)
+    engine.load_state(state)
+    return seconds(lambda: engine.run_task(task, steps)) / steps * 1e6
+
+
+def time_of_plain(setting: Setting, state: Any, task: Task, steps: int) -> float:
+    engine = setting.engine("reference", Streams.spawn(SEED))
+    engine.load_state(state)
+    engine.agent.start_task(task)
+    plain = plain_listing(setting, engine, task)
+    return seconds(lambda: plain.run(steps)) / steps * 1e6
+
+
+def measure(setting: Setting, options: Options) -> tuple[Timings, Any, Task]:
+    """All three ways at every K; the state and the task of the largest K are handed back for more."""
+    timings = Timings(setting)
+    with cli.progress(max(setting.policies), setting.title) as advance:
+        for K, state, task in snapshots(setting, options.learn_steps, advance):
+            rounds = [
+                (
+                    time_of_plain(setting, state, task, max(10, 300 // K)),
+                    time_of_task(setting, "reference", state, task, 200),
+                    time_of_task(setting, "compiled", state, task, 20_000),
+                )
+                for _ in range(options.repeats)
+            ]
+            timings.plain[K], timings.reference[K], timings.compiled[K] = np.min(rounds, axis=0).tolist()
+            engine = setting.engine("reference", Streams.spawn(SEED))
+            engine.load_state(state)
+            engine.agent.start_task(task)
+            weights = engine.agent.library.parameters.values()
+            timings.weight_bytes[K] = sum(w.numel() * w.element_size() for w in weights)
+    return timings, state, task
+
+
+@njit(fastmath=REASSOCIATE)
+def _sum(values: np.ndarray) -> float:
+    total = values[0] - values[0]
+    for j in range(values.shape[0]):
+        total += values[j]
+    return total
+
+
+def read_bandwidth(size: int, repeats: int) -> float:
+    """Bytes a second at which a compiled sum reads so many bytes again and again."""
+    values = np.ones(size // 4, dtype=np.float32)
+    _sum(values)
+    passes = max(1, 400_000_000 // size)
+    return max(size * passes / seconds(lambda: [_sum(values) for _ in range(passes)]) for _ in range(repeats))
+
+
+def whole_run(name: str) -> float:
+    """Processor seconds of all tasks of a run in the compiled engine."""
+    agent, changes, _ = WHOLE_RUNS[name]
+    setting = RACER if name == "racer" else OBJECTS
+    streams = Streams.spawn(SEED)
+    engine = make_engine(
+        "compiled", setting.environment(), agent, streams=streams, dtype=torch.float32,
+        **setting.settings, **changes,
+    )  # fmt: skip
+    total = 0.0
+    with cli.progress(setting.tasks, name) as advance:
+        for _ in range(setting.tasks):
+            task = setting.task(streams.tasks)
+            total += seconds(lambda task=task: engine.run_task(task, setting.steps))  # type: ignore[misc]
+            advance(1)
+    return total
+
+
+# --- Reporting ------------------------------------------------------------------------------------
+
+
+def timing_table(timings: Timings) -> Table:
+    table = Table(title=f"{timings.setting.title}: microseconds a step, float32", title_justify="left")
+    table.add_column("K, stored policies")
+    for K in timings.compiled:
+        table.add_column(str(K), justify="right")
+    for name, times in (
+        ("plain listing, PyTorch autograd", timings.plain),
+        ("reference engine", timings.reference),
+        ("compiled engine", timings.compiled),
+    ):
+        table.add_row(name, *(f"{value:,.1f}" for value in times.values()))
+    table.add_row("plain / compiled", *(f"{timings.ratio(K):,.0f}" for K in timings.compiled))
+    table.add_row(
+        "reference / compiled",
+        *(f"{timings.reference[K] / timings.compiled[K]:,.0f}" for K in timings.compiled),
+    )
+    table.add_row("weights, MB", *(f"{size / 1e6:.2f}" for size in timings.weight_bytes.values()))
+    return table
+
+
+def goal_table(goals: list[Goal]) -> Table:
+    table = Table(title="Goals", title_justify="left")
+    for column in ("goal", "measured", "wanted", "verdict"):
+        table.add_column(column, justify="right" if column in ("measured", "wanted") else "left")
+    for goal in goals:
+        sign = "≥" if goal.at_least else "≤"
+        table.add_row(
+            goal.name,
+            f"{goal.measured:,.3g} {goal.unit}",
+            f"{sign} {goal.wanted:,.6g} {goal.unit}",
+            goal.verdict,
+        )
+    return table
+
+
+def main(options: Options) -> int:
+    """Measure, print, and write JSON if asked to."""
+    names = tuple(WHOLE_RUNS) if options.whole == ("all",) else options.whole
+    for name in names:
+        if name not in WHOLE_RUNS:
+            raise InputError(f"there is no whole run {name!r}; there are {', '.join(WHOLE_RUNS)} and all")
+    if options.repeats < 1 or options.learn_steps < 1:
+        raise InputError("repeats and learn_steps must be at least 1")
+    torch.set_num_threads(1)
+    console = cli.output_console(options.json)
+    for setting in (OBJECTS, RACER):  # compile, or load from the cache
+        setting.engine("compiled", Streams.spawn(0)).run_task(setting.task(np.random.default_rng(0)), 10)
+
+    objects, state, task = measure(OBJECTS, options)
+    console.print(timing_table(objects))
+    racer, _, _ = measure(RACER, options)
+    console.print(timing_table(racer))
+
+    K, K_racer = max(OBJECTS.policies), max(RACER.policies)
+    full = min(
+        time_of_task(OBJECTS, "compiled", state, task, 4000, gpi_filter=False) for _ in range(options.repeats)
+    )
+    limit = read_bandwidth(objects.weight_bytes[K], options.repeats)
+    reading = objects.weight_bytes[K] / full * 1e6
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    console.print(
+        f"Full GPI, K = {K}: {full:.1f} us a step; it reads {reading / 1e9:.1f} of {limit / 1e9:.1f} GB/s. "
+        f"With the filter a step is {full / objects.compiled[K]:.1f} times faster.\n"
+        f"Memory: {peak / 1e6:,.0f} MB at its peak, Python, PyTorch and Numba included."
+    )
+
+    goals = [
+        Goal(f"SFR, K = {K}: times faster than the plain listing", objects.ratio(K), 1500, True, "x"),
+        Goal(f"SFR: cost of K = {K} in steps at K = 1", objects.growth, 6, False, "x"),
+        Goal(f"Full GPI, K = {K}: part of the bandwidth limit", reading / limit, 0.6, True, ""),
+        Goal(
+            f"CSFR racer, K = {K_racer}: times faster than the plain listing",
+            racer.ratio(K_racer),
+            400,
+            True,
+            "x",
+        ),
+        Goal("SFR, whole run, estimated", objects.estimate, WHOLE_RUNS["SFR"][2], False, "s"),
+        Goal("CSFR racer, whole run, estimated", racer.estimate, WHOLE_RUNS["racer"][2], False, "s"),
+    ]
+    runs = {name: whole_run(name) for name in names}
+    goals += [
+        Goal(f"{name}, whole run, measured", runs[name], WHOLE_RUNS[name][2], False, "s") for name in runs
+    ]
+    console.print(goal_table(goals))
+    if options.json is not None:
+        payload = {
+            "microseconds_a_step": {
+                timings.setting.title: {
+                    name: getattr(timings, name)
+                    for name in ("plain", "reference", "compiled", "weight_bytes")
+                }
+                for timings in (objects, racer)
+            },
+            "full_gpi": {"microseconds_a_step": full, "bytes_a_second": reading, "limit": limit},
+            "peak_memory_bytes": peak,
+            "goals": [{**asdict(goal), "reached": goal.reached} for goal in goals],
+        }
+        cli.write_json(payload, options.json)
+    return 0
+
+
+if __name__ == "__main__":
+    cli.run(main, Options, "benchmarks.engines", __doc__ or "")
