@@ -1,0 +1,369 @@
+"""Figures in the paper's form, from results on disk: `python -m experiments.figures results/racer/paper`.
+
+    curves         mean return of each task over repetitions, a band of one standard error (Fig. 2b, 2d, 3b)
+    total_return   box plots of the return over all tasks, a dot for each repetition, mean and sd
+    nonlinearity   total return of SF and Q over that of SFR, against the rewards' non-linearity (Fig. 2c)
+
+Nothing is trained here. Colours are Okabe and Ito's, which colour-blind people can tell apart; the agents of
+a family (SF, SF-R, SF-4, ...) share a colour and differ in line style, and all differ in their markers, so
+that a figure survives a black and white printer. The same results give the same file, byte for byte.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import tyro
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import StrMethodFormatter
+
+from experiments import runs
+from experiments.runs import AgentRun, Run
+from sfr_fa import statistics
+from sfr_fa.statistics import Interval
+from sfr_theory import cli
+from sfr_theory.errors import InputError
+
+BLACK, ORANGE, SKY, GREEN, BLUE, VERMILION, PURPLE = (
+    "#000000", "#E69F00", "#56B4E9", "#009E73", "#0072B2", "#D55E00", "#CC79A7",
+)  # fmt: skip
+FAMILIES = {"Q": BLACK, "SF": VERMILION, "SFR": BLUE, "CSFR": PURPLE, "MB SFR": GREEN}
+OTHER_COLOURS = (ORANGE, SKY)
+LINES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)), (0, (8, 1.5, 1, 1.5, 1, 1.5)))
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
+THOUSANDS = StrMethodFormatter("{x:,.10g}")
+SEED = 0
+"""Of bootstrap resamples and of the sideways scatter of dots: figures do not change from call to call."""
+MIDDLES = tuple(0.125 + 0.25 * level for level in range(7))
+"""Of the seven levels of non-linearity, [0, 0.25] to [1.5, 1.75]."""
+RC: Any = {
+    "svg.hashsalt": "sfr",
+    "font.size": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.alpha": 0.3,
+}
+
+
+@dataclass(frozen=True)
+class Look:
+    """How an agent is drawn, the same in all figures of a run."""
+
+    colour: str
+    line: Any
+    marker: str
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure with the name of its file and a caption that says what is seen."""
+
+    name: str
+    caption: str
+    figure: Figure
+
+    def encoded(self, file_format: str) -> bytes:
+        """The file's content."""
+        buffer = io.BytesIO()
+        with mpl.rc_context(RC):
+            dates = {"Date": None} if file_format in ("svg", "pdf") else {}
+            self.figure.savefig(buffer, format=file_format, bbox_inches="tight", dpi=150, metadata=dates)
+        content = buffer.getvalue()
+        # A page holds many figures: two decimals of a point are finer than any printer.
+        return PATH.sub(_rounded, content) if file_format == "svg" else content
+
+
+PATH, NUMBER = re.compile(rb'(?<= d=")[^"]*'), re.compile(rb"-?\d+\.\d{3,}")
+
+
+def _rounded(path: re.Match[bytes]) -> bytes:
+    return NUMBER.sub(lambda number: f"{float(number[0]):.2f}".encode(), path[0])
+
+
+def family(kind: str) -> str:
+    """SF of SF-R and SF-h, MB SFR of MB SFR-R."""
+    return kind.removesuffix("-R").removesuffix("-h")
+
+
+def looks(agents: Sequence[AgentRun]) -> dict[str, Look]:
+    """A colour for each family, a line for each of its members, a marker for each agent."""
+    colours = dict(FAMILIES)
+    members: dict[str, int] = {}
+    found: dict[str, Look] = {}
+    for agent in agents:
+        if agent.label in found:
+            continue
+        name = family(agent.kind)
+        colours.setdefault(name, OTHER_COLOURS[(len(colours) - len(FAMILIES)) % len(OTHER_COLOURS)])
+        k = members.get(name, 0)
+        members[name] = k + 1
+        found[agent.label] = Look(colours[name], LINES[k % len(LINES)], MARKERS[len(found) % len(MARKERS)])
+    return found
+
+
+def _figure(width: float, height: float) -> tuple[Figure, Any]:
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure, figure.subplots()
+
+
+def _scale(run: Run) -> str:
+    return f"profile {run.profile}: {run.size}"
+
+
+def _counts(agents: Sequence[AgentRun]) -> str:
+    """How many repetitions there are, with the exceptions."""
+    counts = {agent.label: len(agent.trials) for agent in agents}
+    most = max(counts.values())
+    fewer = [f"{label} {n}" for label, n in counts.items() if n < most]
+    return f"{most} repetitions" + (f" (fewer: {', '.join(fewer)})" if fewer else "")
+
+
+def _slug(*parts: str) -> str:
+    return "_".join("".join(c if c.isalnum() else "_" for c in part) for part in parts)
+
+
+# --- Return a task -----------------------------------------------------------------------------------
+
+
+def smoothing_window(tasks: int) -> int:
+    """How many tasks are averaged: none below 60, a thirtieth of them from there on."""
+    return 1 if tasks < 60 else tasks // 30
+
+
+def curves(run: Run, setting: str) -> Picture:
+    """Mean return of each task with its standard error; the legend follows the order at the end."""
+    agents = run.in_setting(setting)
+    style = looks(agents)
+    window = smoothing_window(run.tasks)
+    with mpl.rc_context(RC):
+        long_names = max(len(agent.label) for agent in agents) > 12
+        figure, axes = _figure(7.6, 4.2 + (0.22 * -(-len(agents) // 2) if long_names else 0.0))
+        step = max(1, run.tasks // 8)
+        late: dict[str, float] = {}
+        tasks = np.arange(1, run.tasks + 1)
+        for k, agent in enumerate(agents):
+            look = style[agent.label]
+            curve = statistics.task_curve(statistics.running_mean(agent.returns, window))
+            axes.plot(
+                tasks,
+                curve.mean,
+                color=look.colour,
+                linestyle=look.line,
+                marker=look.marker,
+                markersize=4.5,
+                # Markers of different agents stand at different tasks.
+                markevery=(k * step // len(agents), step),
+                linewidth=1.6,
+                label=agent.label,
+            )
+            if len(agent.trials) > 1:
+                low, high = curve.mean - curve.standard_error, curve.mean + curve.standard_error
+                axes.fill_between(tasks, low, high, color=look.colour, alpha=0.15, linewidth=0)
+            late[agent.label] = float(curve.mean[-max(1, run.tasks // 5) :].mean())
+        axes.set_xlabel("task")
+        axes.set_ylabel(f"return a task ({run.steps:,} steps)")
+        axes.yaxis.set_major_formatter(THOUSANDS)
+        axes.set_xlim(1, max(2, run.tasks))
+        axes.xaxis.get_major_locator().set_params(integer=True)
+        handles, labels = axes.get_legend_handles_labels()
+        order = sorted(range(len(labels)), key=lambda i: -late[labels[i]])
+        figure.legend(
+            [handles[i] for i in order],
+            [labels[i] for i in order],
+            loc="outside lower center" if long_names else "outside right upper",
+            ncols=2 if long_names else 1,
+            frameon=False,
+            handlelength=3.6,
+        )
+    smooth = f", running mean over {window} tasks" if window > 1 else ""
+    caption = (
+        f"{setting}: mean return of each task over {_counts(agents)}{smooth}; bands are one standard error; "
+        f"the legend is in the order of the last fifth of the tasks; {_scale(run)}"
+    )
+    return Picture(_slug("curves", setting), caption, figure)
+
+
+# --- Total return ------------------------------------------------------------------------------------
+
+
+def total_return(run: Run, setting: str) -> Picture:
+    """A box for each agent, a dot for each repetition, mean and standard deviation dashed."""
+    agents = run.in_setting(setting)
+    style = looks(agents)
+    scatter = np.random.default_rng(SEED)
+    with mpl.rc_context(RC):
+        figure, axes = _figure(7.6, 1.1 + 0.42 * len(agents))
+        for k, agent in enumerate(agents):
+            look = style[agent.label]
+            described = statistics.summary(agent.totals)
+            box = {
+                "med": described.median,
+                "q1": described.lower_quartile,
+                "q3": described.upper_quartile,
+                "whislo": described.lower_fence,
+                "whishi": described.upper_fence,
+            }
+            line = {"color": look.colour, "linewidth": 1.3}
+            axes.bxp(
+                [box],
+                positions=[k],
+                widths=0.42,
+                orientation="horizontal",
+                showfliers=False,
+                boxprops=line,
+                whiskerprops=line,
+                capprops=line,
+                medianprops={**line, "linewidth": 2.4},
+                manage_ticks=False,
+            )
+            if described.repetitions > 1:
+                m, sd = described.mean, described.standard_deviation
+                diamond = ([m - sd, m, m + sd, m, m - sd], [k, k - 0.21, k, k + 0.21, k])
+                axes.plot(*diamond, color=look.colour, linestyle="--", linewidth=0.8)
+                axes.plot([m, m], [k - 0.21, k + 0.21], color=look.colour, linestyle="--", linewidth=0.8)
+            axes.plot(
+                agent.totals,
+                k + 0.33 + 0.07 * scatter.uniform(-1, 1, len(agent.totals)),
+                linestyle="none",
+                marker=look.marker,
+                markersize=3.5,
+                color=look.colour,
+                alpha=0.7,
+                markeredgewidth=0,
+            )
+        axes.set_yticks(range(len(agents)), [agent.label for agent in agents])
+        axes.set_ylim(len(agents) - 0.4, -0.6)
+        axes.grid(visible=False, axis="y")
+        axes.set_xlabel(f"total return over {run.tasks:,} tasks")
+        axes.xaxis.set_major_formatter(THOUSANDS)
+        key = [
+            Line2D([], [], color="#444", linewidth=2.4, label="median"),
+            Line2D([], [], color="#444", linewidth=0.8, linestyle="--", label="mean, sd"),
+            Line2D([], [], color="#444", marker="o", markersize=3.5, linestyle="none", label="repetition"),
+        ]
+        figure.legend(handles=key, loc="outside upper right", ncols=3, frameon=False, fontsize=8)
+    caption = (
+        f"{setting}: return over all tasks, {_counts(agents)}; boxes from quartile to quartile, whiskers to "
+        f"the last values within 1.5 of their distance, a dot for each repetition; {_scale(run)}"
+    )
+    return Picture(_slug("total_return", setting), caption, figure)
+
+
+# --- Non-linearity -----------------------------------------------------------------------------------
+
+
+def level_settings(run: Run) -> tuple[str, ...]:
+    """The settings that are levels of non-linearity, in order; none if the run is about something else."""
+    tasks = {part["setting"]["name"]: part["setting"]["tasks"] for part in run.config["parts"]}
+    levels = {str(kind): name for name, kind in tasks.items()}
+    names = [levels.get(f"nonlinearity_{level}") for level in range(len(MIDDLES))]
+    return tuple(name for name in names if name is not None) if None not in names else ()
+
+
+def ratio(run: Run, setting: str, agent: str, reference: str) -> Interval:
+    """Total return of one agent over that of another, in the repetitions that both have."""
+    first, second = run.agents.get((setting, agent)), run.agents.get((setting, reference))
+    if first is None or second is None:
+        return Interval(np.nan, np.nan, np.nan, 0)
+    common = sorted(set(first.trials) & set(second.trials))
+    return statistics.ratio_of_means(
+        first.totals_of(common), second.totals_of(common), np.random.default_rng(SEED)
+    )
+
+
+def nonlinearity(run: Run) -> Picture:
+    """SF / SFR and Q / SFR over the level of non-linearity."""
+    with mpl.rc_context(RC):
+        figure, axes = _figure(6.0, 3.8)
+        counts = set()
+        for label, colour, line, marker, shift in (
+            ("SF", VERMILION, "-", "o", -0.008),
+            ("Q", BLACK, (0, (5, 1.5)), "s", 0.008),
+        ):
+            intervals = [ratio(run, setting, label, "SFR") for setting in level_settings(run)]
+            counts |= {interval.repetitions for interval in intervals}
+            middle = np.array([interval.estimate for interval in intervals])
+            below = middle - np.array([interval.low for interval in intervals])
+            above = np.array([interval.high for interval in intervals]) - middle
+            axes.errorbar(
+                np.array(MIDDLES) + shift,
+                100 * middle,
+                yerr=100 * np.nan_to_num(np.maximum([below, above], 0.0)),
+                color=colour,
+                linestyle=line,
+                marker=marker,
+                capsize=3,
+                linewidth=1.6,
+                label=f"{label} / SFR",
+            )
+        for height, style in ((100, "-"), (50, ":")):
+            axes.axhline(height, color="#777", linewidth=0.9, linestyle=style, zorder=0)
+        axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
+        axes.set_xticks(MIDDLES, [f"{middle:g}" for middle in MIDDLES])
+        axes.set_xlabel("error of the best linear reward model")
+        axes.set_ylabel("total return, % of SFR's")
+        figure.legend(loc="outside upper right", ncols=2, frameon=False)
+    n = f"{min(counts)} to {max(counts)}" if len(counts) > 1 else str(min(counts))
+    caption = (
+        f"Total return of SF and Q relative to SFR over the non-linearity of the rewards, {n} repetitions "
+        f"that both agents have; 95 % bootstrap intervals; lines at 100 % and 50 %; {_scale(run)}"
+    )
+    return Picture("nonlinearity", caption, figure)
+
+
+# --- All of a run ------------------------------------------------------------------------------------
+
+
+def pictures(run: Run) -> Iterator[Picture]:
+    """Every figure that the results of a run suffice for."""
+    if level_settings(run) and run.agents:
+        yield nonlinearity(run)
+    for setting in run.settings:
+        if run.in_setting(setting) and setting not in level_settings(run):
+            yield curves(run, setting)
+            yield total_return(run, setting)
+
+
+@dataclass(frozen=True)
+class Options:
+    runs: tyro.conf.Positional[tuple[str, ...]] = ("results",)
+    """Folders of runs, or folders that hold some."""
+    output: str | None = None
+    """Folder for the figures; left out, those of a run go to its own folder, under figures."""
+    formats: tuple[str, ...] = ("svg", "png")
+    """svg, png or pdf."""
+
+
+def main(options: Options) -> int:
+    for file_format in options.formats:
+        if file_format not in ("svg", "png", "pdf"):
+            raise InputError(f"--formats has {file_format!r}; it must be svg, png or pdf")
+    folders = [path for folder in options.runs for path in runs.find(Path(folder))]
+    if not folders:
+        raise InputError(f"{', '.join(options.runs)} holds no runs; experiments.run makes them")
+    for folder in folders:
+        run = runs.load(folder)
+        for sentence in (*run.problems, *run.notes):
+            print(f"note: {sentence}")
+        target = Path(options.output) / run.name / run.profile if options.output else folder / "figures"
+        for picture in pictures(run):
+            for file_format in options.formats:
+                path = target / f"{picture.name}.{file_format}"
+                cli.write_atomic(path, picture.encoded(file_format))
+                print(f"wrote {path}")
+    return 0
+
+
+if __name__ == "__main__":
+    cli.run(main, Options, "experiments.figures", __doc__ or "")
