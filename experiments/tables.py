@@ -1,5 +1,6 @@
 """Tables in the paper's form, from results on disk: `python -m experiments.tables results/racer/paper`.
 
+    levels        SF and Q relative to SFR, for each level of non-linearity
     totals        return over all tasks: mean, sd, quartiles, IQM with its bootstrap interval
     p_values      all pairs by Mann-Whitney's U, ours above the exact value and the one that the paper prints
     against       the size of the effect against one agent
@@ -7,8 +8,8 @@
     best_rates    the best combination of a grid, for each agent
 
 A pair agrees with the paper if both p-values lie on the same side of 0.05 and, where both are significant and
-the text says who is ahead, the same agent is ahead. Whether a difference can become significant at all depends
-on the number of repetitions; where it cannot, no agreement is stated. Nothing is trained here.
+the text says who is ahead, the same agent is ahead. Whether a difference can become significant at all
+depends on the number of repetitions; where it cannot, no agreement is stated. Nothing is trained here.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from experiments import runs
-from experiments.figures import SEED, ratio
+from experiments.figures import MIDDLES, SEED, level_settings, ratio
 from experiments.runs import AgentRun, Run
 from proofs_checks import p_values as printed_tables
 from proofs_checks.p_values import BELOW, DIGITS, SIGNIFICANT, Table
@@ -177,11 +178,15 @@ def p_text(value: float) -> str:
     """As the paper prints p-values."""
     if math.isnan(value):
         return "-"
-    return f"< {10.0**-DIGITS:g}" if value < 10.0**-DIGITS else f"{value:.{DIGITS}f}"
+    return UNDER if value < 10.0**-DIGITS else f"{value:.{DIGITS}f}"
+
+
+UNDER = f"<{10.0**-DIGITS:g}"
+RATE_NAMES = {"learning_rate": "α", "reward_learning_rate": "α_R", "model_learning_rate": "β"}
 
 
 def rates_text(rates: Mapping[str, float]) -> str:
-    return ", ".join(f"{name.removesuffix('_rate').replace('_', ' ')} {v:g}" for name, v in rates.items())
+    return ", ".join(f"{RATE_NAMES.get(name, name)} {value:g}" for name, value in rates.items())
 
 
 # --- Total return ------------------------------------------------------------------------------------
@@ -222,7 +227,7 @@ class Agreement(enum.StrEnum):
 MARKS = {
     Agreement.AGREES: "✓",
     Agreement.SIGNIFICANCE: "✗",
-    Agreement.ORDER: "✗ order",
+    Agreement.ORDER: "⇄",
     Agreement.TOO_FEW: "?",
 }
 
@@ -253,7 +258,7 @@ class Pair:
         }  # fmt: skip
         return {
             "table": self.table, "first": self.first, "second": self.second,
-            "printed": "< 0.001" if self.printed == BELOW else self.printed,
+            "printed": UNDER if self.printed == BELOW else self.printed,
             "ahead_in_the_paper": self.ahead or None, "ours": ours or None, "agreement": self.agreement.value,
         }  # fmt: skip
 
@@ -294,12 +299,12 @@ def p_values(run: Run, setting: str) -> Sheet:
 
     def cell(x: AgentRun, y: AgentRun) -> str:
         found = statistics.compare(x.totals, y.totals)
-        text = f"{p_text(found.asymptotic_p)}\nexact {p_text(found.exact_p)}"
+        ours, exact = p_text(found.asymptotic_p), f"({p_text(found.exact_p)})"
         pair = printed.get(frozenset((x.label, y.label)))
         if pair is None:
-            return text
-        theirs = f"< {10.0**-DIGITS:g}" if pair.printed == BELOW else pair.printed
-        return f"{text}\npaper {theirs} {MARKS[pair.agreement]}"
+            return f"{ours}\n{exact}"
+        theirs = UNDER if pair.printed == BELOW else pair.printed
+        return f"{MARKS[pair.agreement]} {ours}\n{exact}\n[{theirs}]"
 
     rows = tuple(
         (x.label, *("" for _ in agents[1 : k + 1]), *(cell(x, y) for y in agents[k + 1 :]))
@@ -308,7 +313,8 @@ def p_values(run: Run, setting: str) -> Sheet:
     counted = [pair for pair in printed.values() if pair.comparison is not None]
     notes = [
         "Two-sided Mann-Whitney U on total returns: asymptotic with continuity correction as the paper "
-        "printed, the exact test below it."
+        "printed, the exact test in round brackets"
+        + (", the paper's value in square ones." if printed else ".")
     ]
     if printed:
         notes.append(agreement_sentence(counted, len(printed)))
@@ -329,7 +335,7 @@ def agreement_sentence(counted: Iterable[Pair], printed: int) -> str:
     )
     if len(counted) < printed:
         sentence += f"; {printed - len(counted)} more are printed"
-    for kind, mark in ((Agreement.SIGNIFICANCE, "✗"), (Agreement.ORDER, "✗ order")):
+    for kind, mark in ((Agreement.SIGNIFICANCE, "✗"), (Agreement.ORDER, "⇄")):
         if kinds[kind]:
             names = ", ".join(f"{p.first} and {p.second}" for p in kinds[kind])
             sentence += f"; {mark} {kind.value}: {names}"
@@ -367,12 +373,45 @@ def against(run: Run, setting: str) -> Sheet | None:
         ))  # fmt: skip
     return Sheet(
         f"{setting}: each agent against {name}",
-        ("agent", "repetitions", "difference of means", "ratio of means [95 %]", "P(superior)", "Cliff's delta",
-         "p", "p exact"),
+        ("agent", "repetitions", "difference of means", "ratio of means [95 %]", "P(superior)",
+         "Cliff's delta", "p", "p exact"),
         tuple(rows),
-        (f"P(superior) is the chance that a repetition of the agent beats one of {name}. The ratio is over the "
-         f"repetitions that both have; it is left out where {name}'s return is not positive.",),
+        (f"P(superior) is the chance that a repetition of the agent beats one of {name}. The ratio is over "
+         f"the repetitions that both have; it is left out where {name}'s return is not positive.",),
     )  # fmt: skip
+
+
+def levels(run: Run) -> Sheet:
+    """SF and Q relative to SFR at each level of non-linearity."""
+    rows = []
+    for middle, setting in zip(MIDDLES, level_settings(run), strict=True):
+        shares = [ratio(run, setting, label, "SFR") for label in ("SF", "Q")]
+        means = [
+            number(float(run.agents[setting, label].totals.mean())) if (setting, label) in run.agents else "-"
+            for label in ("SFR", "SF", "Q")
+        ]
+        texts = [
+            f"{share.estimate:.3f}"
+            + (f" [{share.low:.3f}, {share.high:.3f}]" if math.isfinite(share.low) else "")
+            if math.isfinite(share.estimate)
+            else "-"
+            for share in shares
+        ]
+        rows.append((f"{middle:g}", *means, *texts, str(shares[0].repetitions)))
+    return Sheet(
+        "Total return over the non-linearity of the rewards",
+        (
+            "error of the best linear model",
+            "SFR",
+            "SF",
+            "Q",
+            "SF / SFR [95 %]",
+            "Q / SFR [95 %]",
+            "repetitions",
+        ),
+        tuple(rows),
+        ("Ratios of mean total returns in the repetitions that both agents have.",),
+    )
 
 
 # --- Times and rates ---------------------------------------------------------------------------------
@@ -408,8 +447,8 @@ def times(run: Run) -> Sheet:
     notes = [f"Ours: {run.tasks:,} tasks x {run.steps:,} steps; learning of features is not counted."]
     if sources:
         notes.append(
-            f"The paper's hours ({'; '.join(dict.fromkeys(sources))}) are of a cluster of Xeon nodes and, as it "
-            f"says, of code that was not optimised for speed."
+            f"The paper's hours ({'; '.join(dict.fromkeys(sources))}) are of a cluster of Xeon nodes and, as "
+            f"it says, of code that was not optimised for speed."
         )
     if other_size:
         notes.append("The paper's runs are of another size, so no factor is given.")
@@ -447,8 +486,10 @@ def sheets(run: Run) -> Iterator[Sheet]:
         return
     if run.is_grid:
         yield best_rates(run)
+    if level_settings(run):
+        yield levels(run)
     for setting in run.settings:
-        if not run.in_setting(setting):
+        if not run.in_setting(setting) or setting in level_settings(run):
             continue
         yield totals(run, setting)
         effects = against(run, setting)
