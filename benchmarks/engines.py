@@ -9,7 +9,7 @@ Three ways to run the same agent, timed in one process, one after another, on th
 SFR on object collection with K = 1 ... 300 policies and CSFR on the racer with K = 1 ... 40, float32, one
 core. Policies come from short tasks, learned first. Times are processor time of the fastest of several
 repeats, since others may share the machine; what counts are ratios. A step of the compiled engine is measured
-over a task, its start and the packing of weights included.
+over 20,000, the packing of weights included.
 
 Full GPI (K = 300, the compiled engine without its filter) must read every weight once a step. Its limit is
 the rate at which a compiled, vectorised sum reads an array of the same size over and over.
@@ -170,13 +170,6 @@ class Timings:
         return float(steps.sum() * self.setting.steps)
 
 
-def seconds(function: Callable[[], Any]) -> float:
-    """Processor time of a call."""
-    start = time.process_time()
-    function()
-    return time.process_time() - start
-
-
 def plain_listing(setting: Setting, engine: Engine, task: Task) -> PlainListing:
     """The listing with the policies of an engine's agent, which has started the task, on the same streams."""
     agent, environment = engine.agent, engine.environment
@@ -209,19 +202,19 @@ def snapshots(
         advance(1)
 
 
-def time_of_task(setting: Setting, name: str, state: Any, task: Task, steps: int, **changes: Any) -> float:
-    """Microseconds a step of the next task."""
+def at_task(setting: Setting, name: str, state: Any, task: Task, **changes: Any) -> Engine:
+    """An engine with stored policies whose agent has just started a task."""
     engine = setting.engine(name, Streams.spawn(SEED), **changes)
     engine.load_state(state)
-    return seconds(lambda: engine.run_task(task, steps)) / steps * 1e6
-
-
-def time_of_plain(setting: Setting, state: Any, task: Task, steps: int) -> float:
-    engine = setting.engine("reference", Streams.spawn(SEED))
-    engine.load_state(state)
     engine.agent.start_task(task)
-    plain = plain_listing(setting, engine, task)
-    return seconds(lambda: plain.run(steps)) / steps * 1e6
+    return engine
+
+
+def microseconds(run: Callable[[int], Any], steps: int) -> float:
+    """Processor time of a step."""
+    start = time.process_time()
+    run(steps)
+    return (time.process_time() - start) / steps * 1e6
 
 
 def measure(setting: Setting, options: Options) -> tuple[Timings, Any, Task]:
@@ -229,19 +222,18 @@ def measure(setting: Setting, options: Options) -> tuple[Timings, Any, Task]:
     timings = Timings(setting)
     with cli.progress(max(setting.policies), setting.title) as advance:
         for K, state, task in snapshots(setting, options.learn_steps, advance):
+            reference, compiled = (at_task(setting, name, state, task) for name in ("reference", "compiled"))
+            plain = plain_listing(setting, reference, task)
             rounds = [
                 (
-                    time_of_plain(setting, state, task, max(10, 300 // K)),
-                    time_of_task(setting, "reference", state, task, 200),
-                    time_of_task(setting, "compiled", state, task, 20_000),
+                    microseconds(plain.run, max(10, 100 // K)),
+                    microseconds(lambda steps: reference._walk(task, steps), 60),  # noqa: B023
+                    microseconds(lambda steps: compiled._walk(task, steps), 20_000),  # noqa: B023
                 )
                 for _ in range(options.repeats)
             ]
             timings.plain[K], timings.reference[K], timings.compiled[K] = np.min(rounds, axis=0).tolist()
-            engine = setting.engine("reference", Streams.spawn(SEED))
-            engine.load_state(state)
-            engine.agent.start_task(task)
-            weights = engine.agent.library.parameters.values()
+            weights = reference.agent.library.parameters.values()
             timings.weight_bytes[K] = sum(w.numel() * w.element_size() for w in weights)
     return timings, state, task
 
@@ -259,7 +251,10 @@ def read_bandwidth(size: int, repeats: int) -> float:
     values = np.ones(size // 4, dtype=np.float32)
     _sum(values)
     passes = max(1, 400_000_000 // size)
-    return max(size * passes / seconds(lambda: [_sum(values) for _ in range(passes)]) for _ in range(repeats))
+    fastest = min(
+        microseconds(lambda steps: [_sum(values) for _ in range(steps)], passes) for _ in range(repeats)
+    )
+    return size / fastest * 1e6
 
 
 def whole_run(name: str) -> float:
@@ -275,7 +270,9 @@ def whole_run(name: str) -> float:
     with cli.progress(setting.tasks, name) as advance:
         for _ in range(setting.tasks):
             task = setting.task(streams.tasks)
-            total += seconds(lambda task=task: engine.run_task(task, setting.steps))  # type: ignore[misc]
+            started = time.process_time()
+            engine.run_task(task, setting.steps)
+            total += time.process_time() - started
             advance(1)
     return total
 
@@ -337,9 +334,8 @@ def main(options: Options) -> int:
     console.print(timing_table(racer))
 
     K, K_racer = max(OBJECTS.policies), max(RACER.policies)
-    full = min(
-        time_of_task(OBJECTS, "compiled", state, task, 4000, gpi_filter=False) for _ in range(options.repeats)
-    )
+    full_gpi = at_task(OBJECTS, "compiled", state, task, gpi_filter=False)
+    full = min(microseconds(lambda steps: full_gpi._walk(task, steps), 4000) for _ in range(options.repeats))
     limit = read_bandwidth(objects.weight_bytes[K], options.repeats)
     reading = objects.weight_bytes[K] / full * 1e6
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
