@@ -491,8 +491,7 @@ def run_trial(trial: Trial, folder: RunFolder, on_task: OnTask | None = None) ->
                 )
             )
             progress.seconds.append(result.seconds)
-            if number + 1 < trial.tasks and not result.diverged:
-                _write(trial, folder, engine, progress)
+            _write(trial, folder, engine, progress)
             if on_task is not None:
                 on_task(progress.rows[-1])
         folder.write_result(

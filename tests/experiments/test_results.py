@@ -1,0 +1,177 @@
+"""Results on disk: exact, never overwritten, and damage is noticed."""
+
+import contextlib
+import json
+import math
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sfr_fa import results
+from sfr_fa.results import RunFolder, TaskRow, TrialState
+from sfr_theory.errors import InputError
+
+KEY = "general/SFR/alpha_0.005/rep-00"
+TRIAL = {
+    "setting": {"name": "general"},
+    "agent": {"label": "SFR"},
+    "repetition": 0,
+    "rates": {"learning_rate": 0.005},
+}
+
+
+def row(task, total_return=1.5, diverged=False):
+    return TaskRow(task, total_return, 100, 3, 60, 2, 0, 40, diverged)
+
+
+ROWS = (row(0), row(1))
+
+
+def write(folder, key=KEY, trial=TRIAL, rows=ROWS, tasks="abc"):
+    folder.write_result(key, trial, rows, [0.5] * len(rows), tasks, {"engine": "reference"}, ["a note"])
+
+
+@pytest.fixture
+def folder(tmp_path):
+    run = RunFolder(tmp_path / "run")
+    run.start({"name": "tiny", "seed": 3}, [KEY], {})
+    return run
+
+
+def test_gpi_choices_in_four_numbers():
+    assert TaskRow.of_counts(np.array([3, 0, 7, 5])) == {
+        "gpi_current": 5,
+        "gpi_policies": 3,
+        "gpi_favourite": 2,
+        "gpi_favourite_count": 7,
+    }
+    assert TaskRow.of_counts(np.array([0, 0, 9]))["gpi_favourite"] == -1
+    assert TaskRow.of_counts(np.array([9]))["gpi_favourite_count"] == 0
+
+
+@given(st.floats(allow_nan=False), st.booleans())
+def test_tables_are_read_back_exactly(total_return, diverged):
+    rows = (row(0, total_return, diverged), row(1, -0.0))
+    assert results.rows_from_csv(results.rows_to_csv(rows), None) == rows
+
+
+def test_a_trial_is_read_back(folder):
+    write(folder)
+    result = folder.read_result(KEY)
+    assert result.rows == (row(0), row(1))
+    assert result.seconds == (0.5, 0.5)
+    assert result.total_return == 3.0
+    assert result.notes == ("a note",)
+    assert folder.status(KEY).state is TrialState.FINISHED
+    assert results.read_run(folder.path).trials[KEY] == result
+
+
+@pytest.mark.parametrize("kind", ["csv", "json"])
+def test_every_flipped_byte_is_noticed(folder, kind):
+    write(folder)
+    path = folder.path / f"{KEY}.{kind}"
+    good = path.read_bytes()
+    for position in range(0, len(good), 7):
+        path.write_bytes(good[:position] + bytes([good[position] ^ 1]) + good[position + 1 :])
+        with contextlib.suppress(InputError):
+            folder.read_result(KEY)
+            # Only white space between the entries of the JSON may change unseen.
+            assert kind == "json"
+            assert json.loads(path.read_bytes()) == json.loads(good)
+    path.write_bytes(good[: len(good) // 2])
+    with pytest.raises(InputError):
+        folder.read_result(KEY)
+    status = folder.status(KEY)
+    assert status.state is TrialState.DAMAGED
+    assert "damaged" in status.reason
+    assert results.read_run(folder.path).problems == (status.reason,)
+
+
+def test_a_renamed_result_is_noticed(folder):
+    write(folder)
+    other = KEY.replace("SFR", "SF")
+    folder.json_path(other).parent.mkdir(parents=True)
+    folder.json_path(KEY).rename(folder.json_path(other))
+    folder.csv_path(KEY).rename(folder.csv_path(other))
+    with pytest.raises(InputError, match=re.escape(f"is the result of {KEY}")):
+        folder.read_result(other)
+
+
+def test_nothing_is_overwritten(folder):
+    write(folder)
+    before = folder.json_path(KEY).read_bytes()
+    write(folder)  # the same once more is fine, and keeps the first times
+    assert folder.json_path(KEY).read_bytes() == before
+    with pytest.raises(InputError, match="exists with other content"):
+        write(folder, rows=(row(0), row(1, 2.5)))
+    assert folder.read_result(KEY).rows == (row(0), row(1))
+
+
+def test_a_changed_config_is_refused(folder):
+    folder.start({"name": "tiny", "seed": 3}, [KEY], {})
+    with pytest.raises(InputError, match="seed was 3 and is 4"):
+        folder.start({"name": "tiny", "seed": 4}, [KEY], {})
+
+
+def test_results_without_a_manifest_are_not_added_to(tmp_path):
+    (tmp_path / "a.csv").write_text("1")
+    with pytest.raises(InputError, match=r"no manifest\.json"):
+        RunFolder(tmp_path).start({}, [], {})
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ({"a": 1}, {"a": 1}, ""),
+        ({"a": {"b": [1, 2]}}, {"a": {"b": [1, 3]}}, "a.b.1 was 2 and is 3"),
+        ({"a": [1]}, {"a": [1, 2]}, "a had 1 entries and has 2"),
+        ({"a": 1}, {}, "a is gone"),
+        ({}, {"a": {"b": 1}}, "a is new"),
+    ],
+)
+def test_differences_in_words(old, new, words):
+    assert results.first_difference(old, new) == words
+
+
+def test_agents_of_a_repetition_must_have_had_the_same_tasks(tmp_path):
+    folder = RunFolder(tmp_path)
+    keys = ["general/SF/a/rep-00", "general/SFR/a/rep-00"]
+    folder.start({}, [*keys, "general/Q/a/rep-00"], {})
+    write(folder, keys[0], TRIAL | {"agent": {"label": "SF"}}, tasks="abc")
+    write(folder, keys[1], TRIAL, tasks="xyz")
+    run = results.read_run(tmp_path)
+    assert run.missing == ("general/Q/a/rep-00",)
+    assert run.problems == (f"{keys[0]} and {keys[1]} are of one repetition but had different tasks",)
+
+
+def test_a_lock_ends_with_its_holder_and_keeps_others_out(folder):
+    with folder.working_on(KEY):
+        assert folder.status(KEY).state is TrialState.RUNNING
+        with (
+            pytest.raises(InputError, match="another process is working on"),
+            folder.working_on(KEY, patience=0),
+        ):
+            pass
+    assert folder.status(KEY).state is TrialState.MISSING
+
+
+def test_the_best_rates_have_the_highest_mean_return(tmp_path):
+    folder = RunFolder(tmp_path)
+    returns = {0.0025: (1.0, 4.0), 0.005: (2.0, 3.5), 0.025: (9.0, math.nan)}
+    for rate, totals in returns.items():
+        for repetition, total in enumerate(totals):
+            diverged = math.isnan(total)
+            trial = TRIAL | {"rates": {"learning_rate": rate}, "repetition": repetition}
+            write(folder, f"{rate}/{repetition}", trial, [row(0, 0.0 if diverged else total, diverged)])
+    found = [folder.read_result(f"{rate}/{k}") for rate in returns for k in (0, 1)]
+    points = results.grid(found)
+    assert [(p.rates["learning_rate"], p.mean_total_return, p.diverged, p.best) for p in points] == [
+        (0.0025, 2.5, 0, False),
+        (0.005, 2.75, 0, True),
+        (0.025, 4.5, 1, False),
+    ]
+    assert not any(point.best for point in results.grid(found[1:])), "an unfinished grid has no winner"
+    assert results.grid_to_csv(points).decode().splitlines()[2] == "general,SFR,0.005,2,2.75,0,1"

@@ -1,0 +1,409 @@
+"""experiments.run in this process: resumable to the bit, idempotent, and good results are never lost."""
+
+import errno
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from experiments import run, status
+from experiments.config import load_config
+from sfr_fa.results import RunFolder, TrialState
+from sfr_fa.runner import AGENT_SPECS, AgentSetup, learned_feature_map, run_trial
+from sfr_theory.errors import InputError
+from tests.experiments.tiny import contents, run_config, write_config
+
+SFR = 'AgentSetup("SFR", "SFR"),'
+
+
+@pytest.fixture
+def config(tmp_path):
+    return write_config(tmp_path / "tiny.py")
+
+
+@pytest.fixture
+def undisturbed(config, tmp_path):
+    assert run_config(config, tmp_path / "undisturbed") == 0
+    return contents(tmp_path / "undisturbed")
+
+
+class Crash(BaseException):
+    """As sudden as a signal: nothing catches it on the way."""
+
+
+def run_until(config, results, tasks):
+    """Run the trials of a config one after the other, and crash after so many tasks in all."""
+    left = tasks
+
+    def count(row):
+        nonlocal left
+        left -= 1
+        if left <= 0:
+            raise Crash
+
+    loaded = load_config(config)
+    folder = RunFolder(Path(results) / loaded.name / "smoke")
+    trials = loaded.trials("smoke")
+    folder.start(loaded.to_json("smoke"), [trial.key for trial in trials], {})
+    for trial in trials:
+        if folder.status(trial.key).state is not TrialState.FINISHED:
+            run_trial(trial, folder, count)
+    return folder, trials
+
+
+def test_a_run_and_what_it_leaves(config, undisturbed, tmp_path, capsys):
+    names = set(undisturbed)
+    assert names == {"tiny/smoke/manifest.json"} | {
+        f"tiny/smoke/general/{agent}/alpha_0.005/rep-00.{kind}"
+        for agent in ("Q", "SF", "SFR")
+        for kind in ("csv", "json")
+    }
+    lines = undisturbed["tiny/smoke/general/SFR/alpha_0.005/rep-00.csv"].decode().splitlines()
+    assert len(lines) == 5
+    assert lines[0].startswith("task,total_return,steps,episodes,gpi_current")
+    assert lines[4].split(",")[2] == "25"
+    folder = RunFolder(tmp_path / "undisturbed" / "tiny" / "smoke")
+    results = [folder.read_result(f"general/{agent}/alpha_0.005/rep-00") for agent in ("Q", "SF", "SFR")]
+    assert len({result.tasks_sha256 for result in results}) == 1, "all agents meet the same tasks"
+    assert results[0].provenance["engine"] == "reference"
+    assert set(results[0].provenance["packages"]) >= {"numpy", "torch", "numba"}
+    # A second time: nothing is done, nothing changes, not even the times.
+    before = {path: path.read_bytes() for path in folder.path.rglob("*") if path.is_file()}
+    assert run_config(config, tmp_path / "undisturbed") == 0
+    assert {path: path.read_bytes() for path in folder.path.rglob("*") if path.is_file()} == before
+    assert "3 trials, 3 finished before" in capsys.readouterr().out
+
+
+def test_interrupted_after_any_task_the_numbers_are_the_same(config, undisturbed, tmp_path):
+    for crash_after in range(1, 12, 2):
+        results = tmp_path / f"crash{crash_after}"
+        with pytest.raises(Crash):
+            run_until(config, results, crash_after)
+        assert run_config(config, results) == 0
+        assert contents(results) == undisturbed
+
+
+def test_interrupted_again_and_again(config, undisturbed, tmp_path):
+    for _ in range(12):
+        with pytest.raises(Crash):
+            run_until(config, tmp_path / "r", 1)
+    run_until(config, tmp_path / "r", 1)
+    assert contents(tmp_path / "r") == undisturbed
+
+
+@pytest.mark.parametrize("damage", ["truncated", "flipped", "empty", "text"])
+def test_a_damaged_checkpoint_is_passed_over_for_the_one_before(
+    config, undisturbed, tmp_path, capsys, damage
+):
+    with pytest.raises(Crash):
+        run_until(config, tmp_path / "r", 3)
+    folder = RunFolder(tmp_path / "r/tiny/smoke")
+    checkpoints = folder.checkpoints("general/Q/alpha_0.005/rep-00")
+    assert list(checkpoints) == [3, 2]
+    path = checkpoints[3]
+    good = path.read_bytes()
+    path.write_bytes(
+        {
+            "truncated": good[: len(good) // 2],
+            "flipped": good[:5000] + bytes([good[5000] ^ 8]) + good[5001:],
+            "empty": b"",
+            "text": b"import os; os.abort()",
+        }[damage]
+    )
+    assert run_config(config, tmp_path / "r") == 0
+    assert contents(tmp_path / "r") == undisturbed
+    output = capsys.readouterr().out
+    assert "note: general/Q/alpha_0.005/rep-00: " in output
+    assert "an earlier state was taken instead of the one after 3 tasks" in output
+
+
+def test_with_no_checkpoint_left_the_trial_starts_again(config, undisturbed, tmp_path):
+    with pytest.raises(Crash):
+        run_until(config, tmp_path / "r", 3)
+    for path in (tmp_path / "r").rglob("*.npz"):
+        path.write_bytes(b"")
+    assert run_config(config, tmp_path / "r") == 0
+    assert contents(tmp_path / "r") == undisturbed
+
+
+def test_checkpoints_of_finished_trials_are_gone(config, tmp_path):
+    with pytest.raises(Crash):
+        run_until(config, tmp_path / "r", 6)
+    left_by_a_killed_process = next((tmp_path / "r").rglob("*.npz")).with_name(".rep-00.task-0003.npz.abc")
+    left_by_a_killed_process.write_bytes(b"half a checkp")
+    assert run_config(config, tmp_path / "r") == 0
+    assert not (tmp_path / "r/tiny/smoke/unfinished").exists()
+
+
+def test_a_damaged_result_is_said_and_kept_while_the_others_finish(config, undisturbed, tmp_path, capsys):
+    with pytest.raises(Crash):
+        run_until(config, tmp_path / "r", 5)  # Q is finished
+    path = tmp_path / "r/tiny/smoke/general/Q/alpha_0.005/rep-00.csv"
+    damaged = bytearray(path.read_bytes())
+    damaged[-5] ^= 1
+    path.write_bytes(damaged)
+    assert run_config(config, tmp_path / "r") == 1
+    output = capsys.readouterr().out
+    assert "rep-00.csv is damaged: its checksum does not match" in output
+    assert "2 of 3 trials are finished" in output
+    assert path.read_bytes() == damaged, "it is for the user to delete"
+    assert status.main(status.Options(str(tmp_path / "r"))) == 1
+    assert "damaged: " in capsys.readouterr().out
+    path.unlink()
+    path.with_suffix(".json").unlink()
+    assert run_config(config, tmp_path / "r") == 0
+    assert contents(tmp_path / "r") == undisturbed
+
+
+def test_a_config_that_changed_under_its_name_is_refused(config, undisturbed, tmp_path):
+    write_config(Path(config), steps=26)
+    with pytest.raises(InputError, match=r"another config under this name: size\.steps was 25 and is 26"):
+        run_config(config, tmp_path / "undisturbed")
+    assert contents(tmp_path / "undisturbed") == undisturbed
+    with pytest.raises(InputError, match='engine was "reference" and is "compiled"'):
+        run_config(write_config(Path(config)), tmp_path / "undisturbed", engine="compiled")
+
+
+def test_a_full_disk_fails_the_trial_and_loses_nothing(config, undisturbed, tmp_path, capsys, monkeypatch):
+    def no_space(self, target):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(Crash):
+        run_until(config, tmp_path / "r", 6)  # Q is finished, SF has two tasks
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", no_space)
+        assert run_config(config, tmp_path / "r") == 1
+    output = capsys.readouterr().out
+    assert "failed: general/SF/alpha_0.005/rep-00: cannot write" in output
+    assert "No space left on device" in output
+    assert not list((tmp_path / "r").rglob(".*")), "nothing half written stays"
+    assert RunFolder(tmp_path / "r/tiny/smoke").checkpoints("general/SF/alpha_0.005/rep-00")
+    assert run_config(config, tmp_path / "r") == 0
+    assert contents(tmp_path / "r") == undisturbed
+
+
+def test_a_folder_that_cannot_be_written(config, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="cannot write"):
+        run_config(config, tmp_path / "file" / "results")
+
+
+def test_a_trial_that_keeps_failing_is_reported_and_the_others_finish(tmp_path, capsys):
+    (tmp_path / "my_tasks.py").write_text(
+        "from sfr_fa.tasks import sample_general_task\n"
+        "attempts = []\n"
+        "def unlucky(rng, space):\n"
+        "    attempts.append(1)\n"
+        "    raise MemoryError('too large')\n"
+    )
+    text = Path(write_config(tmp_path / "mine.py", agents=SFR)).read_text()
+    parts = 'Setting("mine", "object_collection", "my_tasks:unlucky", gamma=0.95), (AgentSetup("Q", "Q"),)'
+    (tmp_path / "mine.py").write_text(text.replace("    parts=(", f"    parts=(Part({parts}), "))
+    assert run_config(str(tmp_path / "mine.py"), tmp_path / "r") == 1
+    output = capsys.readouterr().out
+    assert "failed: mine/Q/alpha_0.005/rep-00: MemoryError: too large (tried 3 times)" in output
+    assert "1 of 2 trials are finished" in output
+
+
+def test_an_environment_of_your_own(tmp_path):
+    (tmp_path / "my_environment.py").write_text(
+        "from sfr_fa.environments.object_collection import ObjectCollection\n"
+        "from sfr_fa.tasks import sample_linear_task\n"
+        "class Mine(ObjectCollection):\n    pass\n"
+    )
+    path = write_config(tmp_path / "mine.py", agents=SFR, engine="compiled")
+    text = Path(path).read_text()
+    text = text.replace(
+        '"object_collection", "general"', '"my_environment:Mine", "my_environment:sample_linear_task"'
+    )
+    Path(path).write_text(text)
+    assert run_config(path, tmp_path / "r") == 0
+    result = RunFolder(tmp_path / "r/tiny/smoke").read_result("general/SFR/alpha_0.005/rep-00")
+    assert result.provenance["engine"] == "reference"
+    assert result.notes == ("the reference engine runs this agent: Mine has no compiled version",)
+
+
+def test_divergence_is_a_result(tmp_path, capsys):
+    agents = 'AgentSetup("SF", "SF", learning_rate=1e30), AgentSetup("SF", "SF"),'
+    assert run_config(write_config(tmp_path / "c.py", agents=agents), tmp_path / "r") == 0
+    output = capsys.readouterr().out
+    assert "diverged: general/SF/alpha_1e+30/rep-00 in task 0" not in output  # + is no letter of a file name
+    assert "diverged: general/SF/alpha_1e_30/rep-00 in task 0" in output
+    folder = RunFolder(tmp_path / "r/tiny/smoke")
+    rows = folder.read_result("general/SF/alpha_1e_30/rep-00").rows
+    assert len(rows) == 1
+    assert rows[0].diverged
+    assert rows[0].steps < 25
+    grid = (folder.path / "grid.csv").read_text().splitlines()
+    assert grid[0] == "setting,agent,learning_rate,repetitions,mean_total_return,diverged,best"
+    assert [line.split(",")[2:4] + line.split(",")[5:] for line in grid[1:]] == [
+        ["1e+30", "1", "1", "0"],
+        ["0.005", "1", "0", "1"],
+    ]
+
+
+# --- Every agent -------------------------------------------------------------------------------------
+
+
+def setups():
+    for agent in AGENT_SPECS:
+        extra = []
+        if agent.endswith(("-R", "-h")):
+            extra.append("reward_learning_rate=0.05")
+        if agent.startswith("MB"):
+            extra.append("model_learning_rate=0.4")
+        if agent.endswith("-h"):
+            extra.append("learned_dimensions=3")
+        if agent in ("SFR-R", "MB SFR-R"):
+            extra.append('reward_model="mlp"')
+        if agent in ("CSFR", "CSFR-R"):
+            continue  # for continuous features: the racer
+        yield ", ".join([f'AgentSetup("{agent}", "{agent}"', *extra]) + "),"
+
+
+@pytest.mark.slow  # compiles all kernels, once
+def test_both_engines_write_the_same_files_for_every_agent(tmp_path):
+    tables = {}
+    for engine in ("reference", "compiled"):
+        config = write_config(tmp_path / "c.py", agents=" ".join(setups()), engine=engine)
+        assert run_config(config, tmp_path / engine, precision="float64") == 0
+        found = contents(tmp_path / engine)
+        tables[engine] = {name: text for name, text in found.items() if name.endswith(".csv")}
+        used = {
+            json.loads(path.read_text())["provenance"]["engine"]
+            for path in (tmp_path / engine).rglob("rep-*.json")
+        }
+        assert used == {engine}
+    assert len(tables["reference"]) == 9
+    assert tables["compiled"] == tables["reference"]
+
+
+def test_learned_features_are_those_of_the_q_agent_of_the_repetition(tmp_path):
+    agents = "".join(
+        f'AgentSetup("{name}-2", "{name}-h", reward_learning_rate=0.05, learned_dimensions=2),'
+        for name in ("SF", "CSFR")
+    )
+    loaded = load_config(write_config(tmp_path / "c.py", agents=agents, repetitions=2))
+    sf, csfr, other_repetition, _ = loaded.trials("smoke")
+    maps = [
+        learned_feature_map(trial, RunFolder(tmp_path / name)).matrix
+        for trial, name in ((sf, "a"), (sf, "b"), (csfr, "a"), (other_repetition, "a"))
+    ]
+    assert (maps[0] == maps[1]).all(), "made twice"
+    assert (maps[0] == maps[2]).all(), "read from the file that SF left"
+    assert (maps[0] != maps[3]).any()
+    assert maps[0].shape == (2 * 113, 2)
+    assert len(list((tmp_path / "a").rglob("*.npz"))) == 2
+    # A damaged file is made again.
+    path = next((tmp_path / "b").rglob("*.npz"))
+    path.write_bytes(path.read_bytes()[:1000])
+    assert (learned_feature_map(sf, RunFolder(tmp_path / "b")).matrix == maps[0]).all()
+    # Another Q agent, other features.
+    learning = replace(sf.feature_learning, tasks=1)
+    assert (
+        learned_feature_map(replace(sf, feature_learning=learning), RunFolder(tmp_path / "c")).matrix
+        != maps[0]
+    ).any()
+
+
+def test_without_transfer_every_task_starts_afresh(tmp_path):
+    agents = 'AgentSetup("SFR", "SFR", transfer="none"),'
+    assert run_config(write_config(tmp_path / "c.py", agents=agents), tmp_path / "r") == 0
+    rows = RunFolder(tmp_path / "r/tiny/smoke").read_result("general/SFR/alpha_0.005/rep-00").rows
+    assert {row.gpi_policies for row in rows} == {1}
+    assert {row.gpi_current for row in rows} == {25}
+
+
+# --- The command line --------------------------------------------------------------------------------
+
+
+def test_some_agents_now_and_the_others_later(config, undisturbed, tmp_path, capsys):
+    assert run_config(config, tmp_path / "r", agents=("SFR",)) == 0
+    assert "1 of 3 trials are finished" in capsys.readouterr().out
+    assert run_config(config, tmp_path / "r", repetitions=(0,)) == 0
+    assert contents(tmp_path / "r") == undisturbed
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"profile": "huge"}, "tiny has no profile 'huge'; it has smoke"),
+        ({"agents": ("SFRR",)}, "tiny has no agent 'SFRR'; it has Q, SF, SFR"),
+        ({"repetitions": (1,)}, "there is no repetition 1"),
+        ({"engine": "warp"}, "--engine is 'warp'"),
+        ({"precision": "float16"}, "--precision is 'float16'"),
+        ({"workers": 0}, "--workers is 0"),
+        ({"slurm": True, "scheduler": "tcp://a:1"}, "choose one of"),
+        ({"slurm": True, "pbs": True}, "choose one of"),
+        ({"cluster_options": ("queue=a",)}, "are for --slurm"),
+        ({"slurm": True, "cluster_options": ("queue",)}, "each is KEY=VALUE"),
+    ],
+)
+def test_bad_options_are_refused_before_anything_is_written(config, tmp_path, options, words):
+    with pytest.raises(InputError, match=words):
+        run_config(config, tmp_path / "r", **options)
+    assert not (tmp_path / "r").exists()
+
+
+def test_a_dry_run_tells_and_does_nothing(config, tmp_path, capsys):
+    assert run_config(config, tmp_path / "r", dry_run=True, workers=2) == 0
+    output = capsys.readouterr().out
+    assert "3 trials, 3 to do" in output
+    assert "4 x 25" in output
+    assert "hours on 2 workers (roughly" in output
+    assert "MB of results" in output
+    assert not (tmp_path / "r").exists()
+    assert run_config(config, tmp_path / "r") == 0
+    capsys.readouterr()
+    assert run_config(config, tmp_path / "r", dry_run=True) == 0
+    output = capsys.readouterr().out
+    assert "3 trials, 0 to do" in output
+    assert "as measured here" in output
+
+
+def test_curves_for_tensorboard(config, tmp_path):
+    assert run_config(config, tmp_path / "r", tensorboard=str(tmp_path / "curves"), agents=("Q",)) == 0
+    events = list((tmp_path / "curves/general/Q/alpha_0.005/rep-00").glob("events*"))
+    assert len(events) == 1
+    assert b"return" in events[0].read_bytes()
+
+
+def test_status_of_finished_stopped_and_running_trials(config, tmp_path, capsys):
+    with pytest.raises(Crash):
+        run_until(config, tmp_path / "r", 6)
+    folder = RunFolder(tmp_path / "r/tiny/smoke")
+    with folder.working_on("general/SFR/alpha_0.005/rep-00"):
+        assert (
+            status.main(status.Options(str(tmp_path / "r"), trials=True, json=str(tmp_path / "s.json"))) == 0
+        )
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].split()[1:] == ["1", "1", "1", "0", "0", "50%"]
+    assert any(
+        line.startswith("stopped: ") and line.endswith("SF/alpha_0.005/rep-00, 2 tasks done")
+        for line in lines
+    )
+    (trials,) = json.loads((tmp_path / "s.json").read_text()).values()
+    assert [entry["state"] for entry in trials.values()] == ["finished", "stopped", "running"]
+    (folder.path / "manifest.json").write_text("{")
+    assert status.main(status.Options(str(tmp_path / "r"))) == 1
+    assert "manifest.json is damaged" in capsys.readouterr().out
+
+
+def test_status_of_nothing(tmp_path):
+    with pytest.raises(InputError, match="there is no folder"):
+        status.main(status.Options(str(tmp_path / "nothing")))
+    with pytest.raises(InputError, match="holds no runs"):
+        status.main(status.Options(str(tmp_path)))
+
+
+def test_an_agent_setup_tells_its_rates():
+    assert AgentSetup("x", "MB SFR-R", reward_learning_rate=0.1, model_learning_rate=0.2).rates == {
+        "learning_rate": 0.005,
+        "reward_learning_rate": 0.1,
+        "model_learning_rate": 0.2,
+    }
+    assert run.Options("x", slurm=True, cluster_options=("cores=2", "queue=long")).cluster_keywords() == {
+        "cores": 2,
+        "queue": "long",
+    }

@@ -1,0 +1,159 @@
+"""experiments.run in processes that are killed: the final files are those of an undisturbed run.
+
+`python -m experiments.kill_test` does this at length, at random moments.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from sfr_fa.results import RunFolder
+from tests.experiments.tiny import ROOT, command, contents, run_config, start, write_config
+
+# Runs experiments.run and kills itself with SIGKILL where the n-th file would get its final name.
+KILLED_WHILE_WRITING = """
+import os, signal, sys
+from pathlib import Path
+count, replace = int(sys.argv.pop(1)), Path.replace
+def counted(self, target):
+    global count
+    count -= 1
+    if count == 0:
+        os.truncate(self, os.stat(self).st_size // 2)
+        os.kill(os.getpid(), signal.SIGKILL)
+    return replace(self, target)
+Path.replace = counted
+from experiments import run
+from sfr_theory import cli
+cli.run(run.main, run.Options, "experiments.run", "")
+"""
+
+
+@pytest.fixture
+def config(tmp_path):
+    return write_config(tmp_path / "tiny.py", tasks=5, steps=150, repetitions=2)
+
+
+@pytest.fixture
+def undisturbed(config, tmp_path):
+    assert run_config(config, tmp_path / "undisturbed") == 0
+    return contents(tmp_path / "undisturbed")
+
+
+def finish(process):
+    output, _ = process.communicate(timeout=120)
+    return process.returncode, output
+
+
+def wait_for(condition, seconds=60.0):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it has not happened"
+        time.sleep(0.02)
+
+
+def checkpoints(results):
+    return list(Path(results).rglob("*.task-*.npz"))
+
+
+def worker_processes(process):
+    """The Dask workers of a run."""
+    children = psutil.Process(process.pid).children(recursive=True)
+    return [child for child in children if any("spawn_main" in part for part in child.cmdline())]
+
+
+def test_killed_in_the_middle_of_writing_a_checkpoint(tmp_path):
+    config = write_config(tmp_path / "tiny.py")
+    assert run_config(config, tmp_path / "undisturbed") == 0
+    results = tmp_path / "r"
+    for number in (1, 3, 7):  # the manifest, a checkpoint, the JSON of a trial
+        process = subprocess.run(
+            [sys.executable, "-c", KILLED_WHILE_WRITING, str(number), config, "--results", str(results)],
+            cwd=ROOT, capture_output=True, text=True, timeout=120, check=False,
+        )  # fmt: skip
+        assert process.returncode == -signal.SIGKILL, process.stderr
+        assert list(results.rglob(".*")), "half a file is left behind"
+    assert run_config(config, results) == 0
+    assert contents(results) == contents(tmp_path / "undisturbed")
+    assert not (results / "tiny/smoke/unfinished").exists()
+
+
+@pytest.mark.slow
+def test_runner_and_workers_killed(config, undisturbed, tmp_path):
+    results = tmp_path / "r"
+    for _ in range(2):
+        process = start(config, "--results", results, "--workers", 2)
+        before = set(checkpoints(results))
+        wait_for(lambda before=before: set(checkpoints(results)) - before)
+        process.kill()
+        process.communicate()
+    process = start(config, "--results", results, "--workers", 2)
+    wait_for(lambda: len(worker_processes(process)) == 2)
+    before = set(checkpoints(results))
+    wait_for(lambda: set(checkpoints(results)) - before)
+    worker_processes(process)[0].kill()
+    code, output = finish(process)
+    assert code == 0, output
+    assert contents(results) == undisturbed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [1, 2])
+def test_control_c(config, undisturbed, tmp_path, workers):
+    results = tmp_path / "r"
+    process = start(config, "--results", results, "--workers", workers)
+    wait_for(lambda: checkpoints(results))
+    pressed = time.monotonic()
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to workers as well
+    code, output = finish(process)
+    assert code == 130
+    assert time.monotonic() - pressed < 10
+    assert "interrupted; the same command goes on from here" in output
+    assert "Traceback" not in output
+    assert run_config(config, results) == 0
+    assert contents(results) == undisturbed
+
+
+@pytest.mark.slow
+def test_a_scheduler_with_two_workers_one_of_which_is_killed(config, undisturbed, tmp_path):
+    results = tmp_path / "r"
+    address_file = tmp_path / "scheduler.json"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    quiet = {"cwd": ROOT, "env": environment, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    scheduler = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--port", "0", "--no-dashboard"]
+    started = [subprocess.Popen([*scheduler, "--scheduler-file", str(address_file)], **quiet)]
+    try:
+        wait_for(address_file.exists)
+        worker = [sys.executable, "-m", "distributed.cli.dask_worker", "--scheduler-file", str(address_file)]
+        options = ["--nthreads", "1", "--no-dashboard", "--no-nanny", "--local-directory", str(tmp_path)]
+        started += [subprocess.Popen([*worker, *options], **quiet) for _ in range(2)]
+        address = json.loads(address_file.read_text())["address"]
+        process = start(config, "--results", results, "--scheduler", address)
+        wait_for(lambda: checkpoints(results))
+        started[1].kill()
+        code, output = finish(process)
+        assert code == 0, output
+        assert contents(results) == undisturbed
+    finally:
+        for one in started:
+            one.kill()
+            one.wait()
+
+
+def test_a_scheduler_that_is_not_there(tmp_path):
+    config = write_config(tmp_path / "tiny.py")
+    process = subprocess.run(
+        command(config, "--results", tmp_path / "r", "--scheduler", "tcp://127.0.0.1:9"),
+        cwd=ROOT, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert process.returncode == 2, process.stdout
+    assert process.stderr.startswith("error: no Dask scheduler answers at tcp://127.0.0.1:9")
+    assert process.stderr.count("\n") == 1
+    assert not list(RunFolder(tmp_path / "r").path.rglob("*.csv"))

@@ -1,0 +1,68 @@
+"""A config that takes a second, and what tests ask of a folder of results."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from experiments import run
+from sfr_fa.results import TIMES
+
+ROOT = Path(__file__).parent.parent.parent
+
+TINY = """
+from experiments.config import ExperimentConfig, Part, Profile
+from sfr_fa.runner import AgentSetup, Setting
+
+CONFIG = ExperimentConfig(
+    name="tiny",
+    title="A tiny experiment",
+    parts=(Part(Setting("general", "object_collection", "general", gamma=0.95), ({agents})),),
+    profiles={{"smoke": Profile({tasks}, {steps}, {repetitions}, feature_tasks=2, feature_iterations=100)}},
+    engine="{engine}",
+    seed={seed},
+)
+"""
+AGENTS = 'AgentSetup("Q", "Q"), AgentSetup("SF", "SF"), AgentSetup("SFR", "SFR"),'
+
+
+def write_config(path, agents=AGENTS, tasks=4, steps=25, repetitions=1, engine="reference", seed=3):
+    path.write_text(
+        TINY.format(
+            agents=agents, tasks=tasks, steps=steps, repetitions=repetitions, engine=engine, seed=seed
+        )
+    )
+    return str(path)
+
+
+def run_config(config, results, **options):
+    """experiments.run in this process: its exit code."""
+    return run.main(run.Options(config, results=str(results), **options))
+
+
+def command(*arguments):
+    return [sys.executable, "-m", "experiments.run", *map(str, arguments)]
+
+
+def start(*arguments, **options):
+    """experiments.run as a process group of its own."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.Popen(
+        command(*arguments), cwd=ROOT, env=environment, start_new_session=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options,
+    )  # fmt: skip
+
+
+def contents(folder):
+    """File name -> what must not depend on how often a run was interrupted."""
+    found = {}
+    for path in sorted(Path(folder).rglob("*")):
+        name = str(path.relative_to(folder))
+        if path.suffix == ".csv":
+            found[name] = path.read_bytes()
+        elif path.suffix == ".json":
+            # The commit may change while tests run, and remarks on damaged checkpoints are no results.
+            left_out = {*TIMES, "provenance", "sha256"}
+            found[name] = {k: v for k, v in json.loads(path.read_text()).items() if k not in left_out}
+    return found
