@@ -31,7 +31,7 @@ from sfr_fa.environments.object_collection import ObjectCollection, ObjectCollec
 from sfr_fa.kernels import object_collection as kernel
 from sfr_fa.kernels.encoding import POSITION_SIGMA, SQUARE_CENTRES
 from sfr_fa.kernels.gpi import new_search
-from sfr_fa.kernels.gpi_filter import CELLS, cell_bases, new_filter
+from sfr_fa.kernels.gpi_filter import CELLS, COLD_RANK, HOT_RANK, new_filter, region_bases
 from sfr_fa.kernels.linear import PADDING
 from sfr_fa.tasks import Task
 
@@ -64,7 +64,8 @@ class CompiledObjectCollection:
         unwrapped = environment.unwrapped
         assert isinstance(unwrapped, ObjectCollection)
         self.layout, self.agent, self.streams, self.limit = unwrapped.layout, agent, streams, limit
-        self.bases = cell_bases(SQUARE_CENTRES, POSITION_SIGMA, CELLS)
+        self.cold_bases = region_bases(SQUARE_CENTRES, POSITION_SIGMA, CELLS, COLD_RANK)
+        self.hot_bases = region_bases(SQUARE_CENTRES, POSITION_SIGMA, 1, HOT_RANK)
         self.filter_from = FILTER_FROM if gpi_filter else math.inf
         self.dtype = np.dtype(np.float32 if agent.dtype == torch.float32 else np.float64)
         self.vectors = self.layout.feature_space.vectors
@@ -80,8 +81,9 @@ class CompiledObjectCollection:
         record = kernel.Record(np.zeros(steps, dtype=np.int64), np.zeros(K, dtype=np.int64))
         weights = policies.folded if len(policies.folded) else policies.theta
         search = new_search(K, weights.shape[1], A, self.dtype)
-        bases = self.bases[: None if K >= self.filter_from else 0]
-        tables = new_filter(bases, weights, A, len(self.layout.objects))
+        known = new_filter(
+            self.cold_bases, self.hot_bases, weights, A, len(self.layout.objects), on=self.filter_from <= K
+        )
         total, episodes, made, finite = kernel.run_task(
             self._world(rewards),
             noise,
@@ -90,7 +92,7 @@ class CompiledObjectCollection:
             reward_model,
             policies,
             search,
-            tables,
+            known,
             record,
         )
         self._give_back(policies, reward_model, cumulant)

@@ -19,7 +19,7 @@ import numpy as np
 from numba import njit
 
 from sfr_fa.kernels.arrays import Integers, Reals
-from sfr_fa.kernels.gpi_filter import LANES
+from sfr_fa.kernels.gpi_filter import padded
 from sfr_fa.kernels.linear import policy_values, read_out
 
 
@@ -33,9 +33,11 @@ class Search(NamedTuple):
     best: Reals
     """(K,): max over a of Q_k(s, a), if evaluated here."""
     bound: Reals
-    """(K or more,): no less than that, for every policy that has not been evaluated here."""
-    where: Integers
-    """(K,): the number of the search in which a policy was last evaluated."""
+    """(K or more,): no less than that, for every policy not evaluated here; -infinity for the others."""
+    evaluated: Integers
+    """(K,): the policies that were evaluated here..."""
+    count: Integers
+    """(1,): ... and how many they are."""
 
 
 def new_search(policies: int, rows: int, num_actions: int, dtype: np.dtype) -> Search:
@@ -44,36 +46,38 @@ def new_search(policies: int, rows: int, num_actions: int, dtype: np.dtype) -> S
         values=np.zeros((policies, rows), dtype),
         q=np.zeros((policies, num_actions), dtype),
         best=np.zeros(policies, dtype),
-        bound=np.full(-(-policies // LANES) * LANES, np.inf, dtype),
-        where=np.full(policies, -1, dtype=np.int64),
+        bound=np.full(padded(policies), np.inf, dtype),
+        evaluated=np.zeros(policies, dtype=np.int64),
+        count=np.zeros(1, dtype=np.int64),
     )
 
 
 @njit(cache=True)
-def evaluate(
-    k: int, weights: Reals, state: Reals, readout: Reals, clip: bool, search: Search, number: int
-) -> None:
-    """The exact values of policy k."""
+def evaluate(k: int, weights: Reals, state: Reals, readout: Reals, clip: bool, search: Search) -> None:
+    """The exact values of policy k, for the first time at this state or again after an update."""
     policy_values(weights[k], state, search.values[k])
     search.best[k] = read_out(search.values[k], readout, clip, search.q[k])
-    search.where[k] = number
+    if search.bound[k] != -np.inf:
+        search.bound[k] = -np.inf
+        search.evaluated[search.count[0]] = k
+        search.count[0] += 1
 
 
 @njit(cache=True)
-def best_policy(weights: Reals, state: Reals, readout: Reals, clip: bool, search: Search, number: int) -> int:
+def best_policy(weights: Reals, state: Reals, readout: Reals, clip: bool, search: Search) -> int:
     """The first policy of largest value; evaluates whatever might be it."""
-    best, bound, where = search.best, search.bound, search.where
-    K = best.shape[0]
+    best, bound, evaluated = search.best, search.bound, search.evaluated
     largest = -np.inf
-    for k in range(K):
-        if where[k] == number and best[k] > largest:
-            largest = best[k]
-    winner = 0
-    found = -np.inf
-    for k in range(K):
-        if where[k] != number and bound[k] >= largest:
-            evaluate(k, weights, state, readout, clip, search, number)
+    for e in range(search.count[0]):
+        largest = max(largest, best[evaluated[e]])
+    for k in range(best.shape[0]):
+        # Policies that are evaluated have the bound -infinity; it reaches `largest` if no value is a number.
+        if bound[k] >= largest and bound[k] != -np.inf:
+            evaluate(k, weights, state, readout, clip, search)
             largest = max(largest, best[k])
-        if where[k] == number and best[k] > found:
-            found, winner = best[k], k
+    winner = evaluated[0]
+    for e in range(1, search.count[0]):
+        k = evaluated[e]
+        if best[k] > best[winner] or (best[k] == best[winner] and k < winner):
+            winner = k
     return winner

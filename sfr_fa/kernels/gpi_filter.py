@@ -1,30 +1,36 @@
-"""An exact filter for GPI: upper bounds of max_a Q_k(s, a) at a twentieth of the cost of its value.
+"""An exact filter for GPI: upper bounds of max_a Q_k(s, a) at a fraction of the cost of its value.
 
-A state is s = (p, m): p are the radial basis functions of a position, m the memory bits and the constant. The
-unit square is cut into cells. Within a cell the codes p are nearly in a space of few dimensions, with a basis
-U_1 ... U_r. For *any* numbers c_j and any weights theta, by Cauchy-Schwarz,
+A state is s = (p, m): p are the radial basis functions of a position, m the memory bits and the constant.
+Within a region of the square the codes p are nearly in a space of few dimensions, with a basis U_1 ... U_r.
+For *any* numbers c_j and any weights theta, by Cauchy-Schwarz,
 
     | theta . s - ( theta_m . m + sum_j c_j U_j . theta_p ) |  <=  |theta| |p - sum_j c_j U_j|.
 
-So c_j = U_j . p and tables of U_j . theta_p for all policies give every value within |theta| rho, where rho is
-the norm of the residual, and, since clipping does not enlarge differences,
+So c_j = U_j . p and tables of U_j . theta_p for all policies give every value within |theta| rho, where rho
+is the norm of the residual, and, since clipping does not enlarge differences,
 
     Q_k(s, a)  <=  sum_d v_d clip(x_d) + (rho + slack) sum_d |v_d| |theta_{k,a,d}|.
 
 Nothing is assumed of the basis, the weights or the readout; a poor basis costs time, not correctness.
 
-**Rounding.** With unit round-off u, a sum of n products in any order errs by at most n u / (1 - n u) times the
-product of norms. In units of u |theta| (|s| + C), C = sum_j |c_j| |U_j|, the errors are: S of the exact value,
-M + 1 of the memory part, P of the table, r + 2 of its combination, r + 1 + P + 2 of rho, and 3 D + 2 of the two
-readouts (M objects, P = 100 basis functions, S = P + M + 1). Their sum is below 4 (S + r + D), so
+**Rounding.** With unit round-off u, a sum of n products in any order errs by at most n u / (1 - n u) times
+the product of norms. In units of u |theta| (|s| + C), C = sum_j |c_j| |U_j|, the errors are: S of the exact
+value, M + 1 of the memory part, P of the table, r + 2 of its combination, r + 1 + P + 2 of rho, and 3 D + 2
+of the two readouts (M objects, P basis functions, S = P + M + 1, D outputs). Their sum is below 4 (S + r +
+D), so
 
     slack = 4 (S + r + D) u (|s| + C)
 
 covers them, second-order terms included. It grows with |v| and |theta| as the bound itself does.
 
-**Tables.** A cell's table is made when it is first visited in a task. Learning changes a policy, and its entries
-are then stale: it is evaluated exactly until it has rested for `COLD_AFTER` steps; then its entries are made anew
-where they are needed. Tables run along policies, padded to whole vector registers.
+**Two families of tables.** Policies that rest use a basis of `COLD_RANK` in each of `CELLS`^2 cells; the
+table of a cell is made when it is first visited in a task. A source policy is learned too: from its first
+update on it counts as hot, and has a single table over the whole square, with a basis of `HOT_RANK`, in which
+the rows of the action are made anew after each update. The policy of the current task is evaluated at every
+step anyway.
+
+Tables run along outputs d, then actions a, then policies, so that inner loops are long; policies are padded
+to whole vector registers.
 """
 
 from __future__ import annotations
@@ -36,258 +42,368 @@ from numba import njit
 
 from sfr_fa.kernels.arrays import REASSOCIATE, Integers, Reals
 from sfr_fa.kernels.encoding import FloatArray, interval_code
-from sfr_fa.kernels.linear import dot
+from sfr_fa.kernels.linear import dot, policy_values
 
-RANK = 6
-"""r: a constant, two linear and three quadratic directions."""
 CELLS = 10
 """Cells along each axis."""
+COLD_RANK, HOT_RANK = 4, 28
+"""r within a cell, and over the whole square; multiples of 4, as `policy_values` needs."""
 LANES = 16
 """Tables are padded to a multiple of so many policies, a whole number of vector registers."""
-COLD_AFTER = 1000
-"""Searches after its last update at which a policy's tables are made anew."""
+
+
+def padded(policies: int) -> int:
+    """The next multiple of LANES."""
+    return -(-policies // LANES) * LANES
+
+
+class Tables(NamedTuple):
+    """Tables over a family of policies; flat, because the hot family grows: see `shaped`."""
+
+    bases: Reals
+    """(G, r, S): U_j of each region, 0 in the entries of m."""
+    inner: Reals
+    """(G, r D A L): U_j . theta_p, with room for L policies."""
+    of_memory: Reals
+    """((M + 1) D A L,): the weights of the memory bits and of the constant."""
+    memory_part: Reals
+    """(D A L,): theta_m . m at the present memory."""
+    norms: Reals
+    """(D A L,): |theta|, rounded up."""
 
 
 class Filter(NamedTuple):
-    """Tables over K policies (padded to L) of R rows (a, d) each; G cells. Without cells it is switched off."""
+    """The state of the filter during a task; without cells it is switched off."""
 
     positions: int
     """P: so many entries of a state code the position; memory bits and the constant follow."""
     slack: float
     """4 (S + r + D) u."""
-    bases: Reals
-    """(G, r, S): U_j of each cell, 0 in the entries of m."""
-    tables: Reals
-    """(G, R, r, L): U_j . theta_p."""
-    of_memory: Reals
-    """(M + 1, R, L): the weights of the memory bits and of the constant."""
-    memory_part: Reals
-    """(R, L): theta_m . m at the present memory."""
-    norms: Reals
-    """(R, L): |theta|, rounded up."""
-    totals: Reals
-    """(L,): room for the bound of one action."""
-    coordinates: Reals
-    """(r,): c_j of the present state."""
-    inner: Reals
-    """(r,): room for U_j . theta_p of one row."""
-    updated: Integers
-    """(K,): the search after which a policy was last updated; -1 for never in this task."""
-    refreshed: Integers
-    """(K,): the search at which its norms and memory weights were last read."""
+    cold: Tables
+    hot: Tables
     built: Integers
-    """(G, K): the search at which its entries in the table of a cell were last made; -1 for never."""
-    hot: Integers
-    """(K,): the policies updated in this task, in the order of their first update..."""
+    """(CELLS^2,): whether the table of a cell has been made."""
+    slot: Integers
+    """(K,): the place of a policy among the hot ones, or -1."""
+    hot_policies: Integers
+    """(K,): the policy in each place..."""
     num_hot: Integers
-    """(1,): ... and how many they are."""
+    """(1,): ... and how many there are."""
+    bound: Reals
+    """(L,): room for the bounds of a family..."""
+    totals: Reals
+    """(A L,): ... for those of each action..."""
+    near: Reals
+    """(A L,): ... for x of one output..."""
+    coordinates: Reals
+    """(2, HOT_RANK): ... for c_j, and for U_j . theta_p of a row..."""
+    rest: Reals
+    """(S,): ... and for p - sum_j c_j U_j."""
 
 
-def cell_bases(centres: FloatArray, sigma: float, cells: int) -> FloatArray:
-    """The leading RANK right singular vectors of the codes on a grid in each cell: (cells^2, RANK, P)."""
-    offsets = np.linspace(0.0, 1.0, 9) / cells
+def region_bases(centres: FloatArray, sigma: float, cells: int, rank: int) -> FloatArray:
+    """Leading right singular vectors of the codes on a fine grid in each of cells^2 regions: (G, rank, P)."""
+    offsets = np.linspace(0.0, 1.0, 9 if cells > 1 else 33) / cells
     codes = np.array(
         [[interval_code(g / cells + offset, centres, sigma) for offset in offsets] for g in range(cells)]
     )
     products = codes[:, None, :, None, :, None] * codes[None, :, None, :, None, :]
     _, _, directions = np.linalg.svd(products.reshape(cells**2, offsets.size**2, -1), full_matrices=False)
-    return directions[:, :RANK]
+    return directions[:, :rank]
 
 
-def new_filter(bases: FloatArray, weights: Reals, num_actions: int, objects: int) -> Filter:
-    """Empty tables for bases (G, r, P) and weights (K, R, S); without cells, G = 0, it is switched off."""
-    G, _, P = bases.shape
-    K, rows, S = weights.shape if G else (0, *weights.shape[1:])
-    L = -(-K // LANES) * LANES
-    dtype = weights.dtype
-    wide = np.zeros((G, RANK, S), dtype)
+def new_tables(bases: FloatArray, lanes: int, rows: int, objects: int, S: int, dtype: np.dtype) -> Tables:
+    """Empty tables."""
+    G, r, P = bases.shape
+    wide = np.zeros((G, r, S), dtype)
     wide[..., :P] = bases
-    unit = np.finfo(dtype).eps / 2
-    return Filter(
-        positions=P,
-        slack=dtype.type(4 * (S + RANK + rows // num_actions) * unit),
+    size = rows * lanes
+    return Tables(
         bases=wide,
-        tables=np.empty((G, rows, RANK, L), dtype),
-        of_memory=np.zeros((objects + 1, rows, L), dtype),
-        memory_part=np.zeros((rows, L), dtype),
-        norms=np.zeros((rows, L), dtype),
-        totals=np.zeros(L, dtype),
-        coordinates=np.zeros(RANK, dtype),
-        inner=np.zeros(RANK, dtype),
-        updated=np.full(K, -1, dtype=np.int64),
-        refreshed=np.zeros(K, dtype=np.int64),
-        built=np.full((G, K), -1, dtype=np.int64),
-        hot=np.zeros(K, dtype=np.int64),
-        num_hot=np.zeros(1, dtype=np.int64),
+        inner=np.zeros((G, r * size), dtype),
+        of_memory=np.zeros((objects + 1) * size, dtype),
+        memory_part=np.zeros(size, dtype),
+        norms=np.zeros(size, dtype),
     )
 
 
-# --- Tables -----------------------------------------------------------------------------------------
+def new_filter(
+    cold_bases: FloatArray, hot_bases: FloatArray, weights: Reals, num_actions: int, objects: int, *, on: bool
+) -> Filter:
+    """A filter for weights (K, R, S), rows (a, d), that knows nothing yet."""
+    K, rows, S = weights.shape
+    used = slice(None if on else 0)
+    policies = K if on else 0
+    lanes, dtype = padded(policies), weights.dtype
+    unit = np.finfo(dtype).eps / 2
+    return Filter(
+        positions=cold_bases.shape[-1],
+        slack=dtype.type(4 * (S + HOT_RANK + rows // num_actions) * unit),
+        cold=new_tables(cold_bases[used], lanes, rows, objects, S, dtype),
+        hot=new_tables(hot_bases[used], lanes, rows, objects, S, dtype),
+        built=np.zeros(len(cold_bases[used]), dtype=np.int64),
+        slot=np.full(policies, -1, dtype=np.int64),
+        hot_policies=np.zeros(policies, dtype=np.int64),
+        num_hot=np.zeros(1, dtype=np.int64),
+        bound=np.zeros(lanes, dtype),
+        totals=np.zeros(num_actions * lanes, dtype),
+        near=np.zeros(num_actions * lanes, dtype),
+        coordinates=np.zeros((2, HOT_RANK), dtype),
+        rest=np.zeros(S, dtype),
+    )
 
 
 @njit(cache=True)
-def read_policy(tables: Filter, k: int, weights: Reals, memory: FloatArray, number: int) -> None:
-    """Norms and memory weights of policy k, and its memory part at the present memory."""
+def shaped(flat: Reals, planes: int, outputs: int, columns: int) -> Reals:
+    """The first entries of a flat table as (planes, D, A L): column a L + k is action a of policy k."""
+    return flat[: planes * outputs * columns].reshape((planes, outputs, columns))
+
+
+# --- Reading weights into tables ---------------------------------------------------------------------
+
+
+@njit(cache=True)
+def read_inner(
+    basis: Reals,
+    policy: Reals,
+    first: int,
+    last: int,
+    D: int,
+    slot: int,
+    L: int,
+    inner: Reals,
+    products: Reals,
+) -> None:
+    """U_j . theta_p of rows `first` to `last` of one policy; inner (r, D, A L)."""
+    for row in range(first, last):
+        policy_values(basis, policy[row], products)
+        a, d = row // D, row % D
+        for j in range(basis.shape[0]):
+            inner[j, d, a * L + slot] = products[j]
+
+
+@njit(cache=True)
+def read_memory(
+    policy: Reals, first: int, last: int, D: int, slot: int, L: int, P: int, slack: float, memory: FloatArray,
+    of_memory: Reals, memory_part: Reals, norms: Reals,
+) -> None:  # fmt: skip
+    """Norms and memory weights of some rows, and their memory part at the present memory."""
     M = memory.shape[0]
-    P = tables.positions
-    for r in range(weights.shape[1]):
-        row = weights[k, r]
+    for row in range(first, last):
+        theta = policy[row]
+        d, column = row % D, (row // D) * L + slot
         # The computed norm may be too small by (S / 2 + 2) u in relative terms, less than the slack.
-        tables.norms[r, k] = np.sqrt(dot(row, row)) * (1 + tables.slack)
-        total = row[P + M]
-        tables.of_memory[M, r, k] = total
+        norms[0, d, column] = np.sqrt(dot(theta, theta)) * (1 + slack)
+        total = theta[P + M]
+        of_memory[M, d, column] = total
         for j in range(M):
-            tables.of_memory[j, r, k] = row[P + j]
+            of_memory[j, d, column] = theta[P + j]
             if memory[j] != 0.0:
-                total += row[P + j]
-        tables.memory_part[r, k] = total
-    tables.refreshed[k] = number
+                total += theta[P + j]
+        memory_part[0, d, column] = total
 
 
 @njit(cache=True)
-def read_policy_in_cell(tables: Filter, g: int, k: int, weights: Reals, number: int) -> None:
-    """U_j . theta_p of policy k in the table of cell g."""
-    for r in range(weights.shape[1]):
-        inner_products(tables.bases[g], weights[k, r], tables.inner)
-        for j in range(RANK):
-            tables.tables[g, r, j, k] = tables.inner[j]
-    tables.built[g, k] = number
-
-
-@njit(cache=True, fastmath=REASSOCIATE)
-def inner_products(basis: Reals, row: Reals, products: Reals) -> None:
-    """U_j . row for the six j at once."""
-    u_0, u_1, u_2, u_3, u_4, u_5 = basis[0], basis[1], basis[2], basis[3], basis[4], basis[5]
-    zero = row[0] - row[0]
-    sum_0, sum_1, sum_2, sum_3, sum_4, sum_5 = zero, zero, zero, zero, zero, zero
-    for i in range(row.shape[0]):
-        x = row[i]
-        sum_0 += u_0[i] * x
-        sum_1 += u_1[i] * x
-        sum_2 += u_2[i] * x
-        sum_3 += u_3[i] * x
-        sum_4 += u_4[i] * x
-        sum_5 += u_5[i] * x
-    products[0], products[1], products[2] = sum_0, sum_1, sum_2
-    products[3], products[4], products[5] = sum_3, sum_4, sum_5
+def begin_task(known: Filter, weights: Reals, D: int, memory: FloatArray) -> None:
+    """All policies rest."""
+    K, R = weights.shape[0], weights.shape[1]
+    L = known.bound.shape[0]
+    columns = R // D * L
+    of_memory = shaped(known.cold.of_memory, memory.shape[0] + 1, D, columns)
+    part, norms = shaped(known.cold.memory_part, 1, D, columns), shaped(known.cold.norms, 1, D, columns)
+    for k in range(K):
+        read_memory(
+            weights[k], 0, R, D, k, L, known.positions, known.slack, memory, of_memory, part, norms
+        )  # fmt: skip
 
 
 @njit(cache=True)
-def begin_episode(tables: Filter) -> None:
-    """The memory part when nothing has been collected."""
-    tables.memory_part[:] = tables.of_memory[-1]
+def build_cell(known: Filter, g: int, weights: Reals, D: int) -> None:
+    """The table of cell g, for all policies."""
+    R, L, basis = weights.shape[1], known.bound.shape[0], known.cold.bases[g]
+    inner = shaped(known.cold.inner[g], basis.shape[0], D, R // D * L)
+    for k in range(weights.shape[0]):
+        read_inner(basis, weights[k], 0, R, D, k, L, inner, known.coordinates[1])
+    known.built[g] = 1
 
 
 @njit(cache=True)
-def pick_up(tables: Filter, j: int) -> None:
-    """The memory part after object j has been collected."""
-    for r in range(tables.memory_part.shape[0]):
-        part, weights = tables.memory_part[r], tables.of_memory[j, r]
-        for k in range(part.shape[0]):
-            part[k] += weights[k]
+def read_hot(
+    known: Filter, k: int, weights: Reals, first: int, last: int, D: int, memory: FloatArray
+) -> None:
+    """Some rows of a hot policy into the tables of hot policies."""
+    L = -(-known.num_hot[0] // LANES) * LANES
+    slot, columns, basis = known.slot[k], weights.shape[1] // D * L, known.hot.bases[0]
+    of_memory = shaped(known.hot.of_memory, memory.shape[0] + 1, D, columns)
+    part, norms = shaped(known.hot.memory_part, 1, D, columns), shaped(known.hot.norms, 1, D, columns)
+    inner = shaped(known.hot.inner[0], basis.shape[0], D, columns)
+    read_memory(
+        weights[k], first, last, D, slot, L, known.positions, known.slack, memory, of_memory, part, norms
+    )
+    read_inner(basis, weights[k], first, last, D, slot, L, inner, known.coordinates[1])
 
 
 @njit(cache=True)
-def mark_updated(tables: Filter, k: int, number: int) -> None:
-    """Policy k has changed after search `number`."""
-    if tables.updated[k] < 0:
-        tables.hot[tables.num_hot[0]] = k
-        tables.num_hot[0] += 1
-    tables.updated[k] = number
+def read_updated(known: Filter, k: int, action: int, weights: Reals, D: int, memory: FloatArray) -> None:
+    """The weights of an action of policy k have changed; the policy is hot from now on."""
+    if known.slot[k] >= 0:
+        read_hot(known, k, weights, action * D, (action + 1) * D, D, memory)
+        return
+    slot = known.num_hot[0]
+    known.slot[k], known.hot_policies[slot] = slot, k
+    known.num_hot[0] += 1
+    # A full register more changes the shape of the tables, and all hot policies are read again.
+    for place in range(0 if slot % LANES == 0 else slot, slot + 1):
+        read_hot(known, known.hot_policies[place], weights, 0, weights.shape[1], D, memory)
+
+
+@njit(cache=True)
+def hot_size(known: Filter) -> int:
+    """D A L of the hot family: so many entries of its flat tables are in use."""
+    rows = known.hot.memory_part.shape[0] // known.bound.shape[0]
+    return rows * (-(-known.num_hot[0] // LANES) * LANES)
+
+
+@njit(cache=True)
+def begin_episode(known: Filter) -> None:
+    """Nothing has been collected."""
+    known.cold.memory_part[:] = known.cold.of_memory[-known.cold.memory_part.shape[0] :]
+    size = hot_size(known)
+    last = (known.hot.of_memory.shape[0] // known.hot.memory_part.shape[0] - 1) * size
+    known.hot.memory_part[:size] = known.hot.of_memory[last : last + size]
+
+
+@njit(cache=True)
+def add_to(part: Reals, weights: Reals) -> None:
+    """part += weights."""
+    for e in range(part.shape[0]):
+        part[e] += weights[e]
+
+
+@njit(cache=True)
+def pick_up(known: Filter, j: int) -> None:
+    """Object j has been collected."""
+    size = known.cold.memory_part.shape[0]
+    add_to(known.cold.memory_part, known.cold.of_memory[j * size : (j + 1) * size])
+    size = hot_size(known)
+    add_to(known.hot.memory_part[:size], known.hot.of_memory[j * size : (j + 1) * size])
 
 
 # --- Bounds -----------------------------------------------------------------------------------------
 
 
 @njit(cache=True, fastmath=REASSOCIATE)
-def uncertainty(tables: Filter, g: int, state: Reals) -> float:
-    """rho + slack of a state in cell g; leaves its coordinates c_j = U_j . p in the filter."""
-    basis, c = tables.bases[g], tables.coordinates
-    inner_products(basis, state, c)
-    zero = state[0] - state[0]
-    c_0, c_1, c_2, c_3, c_4, c_5 = c[0], c[1], c[2], c[3], c[4], c[5]
-    u_0, u_1, u_2, u_3, u_4, u_5 = basis[0], basis[1], basis[2], basis[3], basis[4], basis[5]
-    square = zero
-    for i in range(tables.positions):
-        near = c_0 * u_0[i] + c_1 * u_1[i] + c_2 * u_2[i] + c_3 * u_3[i] + c_4 * u_4[i] + c_5 * u_5[i]
-        square += (state[i] - near) * (state[i] - near)
+def uncertainty(basis: Reals, state: Reals, P: int, slack: float, c: Reals, rest: Reals) -> float:
+    """rho + slack of a state; leaves c_j = U_j . p in `c`."""
+    policy_values(basis, state, c)
     size = np.sqrt(dot(state, state))
-    for j in range(RANK):
-        # Bases are rounded unit vectors: |U_j| is 1 up to rounding of its own.
-        size += abs(c[j])
-    return np.sqrt(square) + tables.slack * size
+    rest[:] = state
+    for j in range(basis.shape[0]):
+        c_j, u = c[j], basis[j]
+        for i in range(rest.shape[0]):
+            rest[i] -= c_j * u[i]
+        # Bases are unit vectors up to rounding, a relative error of second order here.
+        size += abs(c_j)
+    inside = rest[:P]
+    return np.sqrt(dot(inside, inside)) + slack * size
 
 
 @njit(cache=True, fastmath=REASSOCIATE)
-def add_row(
-    table: Reals,
-    memory_part: Reals,
-    norms: Reals,
-    c: Reals,
-    v_d: float,
-    width: float,
-    floor: float,
-    totals: Reals,
+def add_products(
+    near: Reals,
+    c_0: float,
+    t_0: Reals,
+    c_1: float,
+    t_1: Reals,
+    c_2: float,
+    t_2: Reals,
+    c_3: float,
+    t_3: Reals,
 ) -> None:
-    """totals[k] += v_d max(x_k, floor) + width |theta_k|, with x_k = theta_m . m + sum_j c_j U_j . theta_p."""
-    t_0, t_1, t_2, t_3, t_4, t_5 = table[0], table[1], table[2], table[3], table[4], table[5]
-    c_0, c_1, c_2, c_3, c_4, c_5 = c[0], c[1], c[2], c[3], c[4], c[5]
-    for k in range(totals.shape[0]):
-        x = (
-            memory_part[k]
-            + c_0 * t_0[k]
-            + c_1 * t_1[k]
-            + c_2 * t_2[k]
-            + c_3 * t_3[k]
-            + c_4 * t_4[k]
-            + c_5 * t_5[k]
-        )
-        totals[k] += v_d * max(x, floor) + width * norms[k]
+    """near += c_0 t_0 + c_1 t_1 + c_2 t_2 + c_3 t_3."""
+    for e in range(near.shape[0]):
+        near[e] += c_0 * t_0[e] + c_1 * t_1[e] + c_2 * t_2[e] + c_3 * t_3[e]
+
+
+@njit(cache=True, fastmath=REASSOCIATE)
+def add_output(
+    inner: Reals, d: int, c: Reals, part: Reals, norms: Reals, v_d: float, width: float, floor: float,
+    near: Reals, totals: Reals,
+) -> None:  # fmt: skip
+    """totals += v_d max(x, floor) + width |theta|, with x = theta_m . m + sum_j c_j U_j . theta_p."""
+    r = inner.shape[0]
+    if r > 4:
+        near[:] = part
+        for j in range(4, r, 4):
+            add_products(
+                near,
+                c[j],
+                inner[j, d],
+                c[j + 1],
+                inner[j + 1, d],
+                c[j + 2],
+                inner[j + 2, d],
+                c[j + 3],
+                inner[j + 3, d],
+            )
+        part = near
+    c_0, c_1, c_2, c_3 = c[0], c[1], c[2], c[3]
+    t_0, t_1, t_2, t_3 = inner[0, d], inner[1, d], inner[2, d], inner[3, d]
+    for e in range(part.shape[0]):
+        x = part[e] + (c_0 * t_0[e] + c_1 * t_1[e] + c_2 * t_2[e] + c_3 * t_3[e])
+        totals[e] += v_d * (x if x > floor else floor) + width * norms[e]
+
+
+@njit(cache=True)
+def bound_family(
+    inner: Reals, part: Reals, norms: Reals, c: Reals, width: float, readout: Reals, clip: bool,
+    near: Reals, totals: Reals, bound: Reals,
+) -> None:  # fmt: skip
+    """bound >= max over a of Q(s, a) for the policies of a family; tables (planes, D, A L), bound (L,)."""
+    zero = c[0] - c[0]
+    floor = zero if clip else zero - np.inf
+    totals[:] = zero
+    for d in range(readout.shape[0]):
+        v_d = readout[d]
+        if v_d != zero:
+            add_output(inner, d, c, part[0, d], norms[0, d], v_d, abs(v_d) * width, floor, near, totals)
+    L = bound.shape[0]
+    bound[:] = totals[:L]
+    for a in range(1, totals.shape[0] // L):
+        of_action = totals[a * L : (a + 1) * L]
+        for k in range(L):
+            bound[k] = max(bound[k], of_action[k])
 
 
 @njit(cache=True)
 def bound_policies(
-    tables: Filter,
-    weights: Reals,
-    x: float,
-    y: float,
-    state: Reals,
-    memory: FloatArray,
-    readout: Reals,
-    clip: bool,
-    number: int,
-    bound: Reals,
+    known: Filter, weights: Reals, x: float, y: float, state: Reals, readout: Reals, clip: bool, bound: Reals
 ) -> None:
-    """bound[k] >= max over a of Q_k(s, a) as `evaluate` computes it; infinite where the tables are stale."""
-    K, R, D = weights.shape[0], weights.shape[1], readout.shape[0]
-    cells = int(np.sqrt(tables.bases.shape[0]))
+    """bound[k] >= max over a of Q_k(s, a) as `evaluate` computes it, for all k but the last."""
+    D = readout.shape[0]
+    A = weights.shape[1] // D
+    c, rest, near, totals = known.coordinates[0], known.rest, known.near, known.totals
+    P, slack = known.positions, known.slack
+
+    cells = int(np.sqrt(known.built.shape[0]))
     g = min(int(x * cells), cells - 1) * cells + min(int(y * cells), cells - 1)
-    if tables.built[g, 0] < 0:
-        for k in range(K):
-            read_policy_in_cell(tables, g, k, weights, number)
-    width = uncertainty(tables, g, state)
-    totals = tables.totals
-    zero = state[0] - state[0]
-    floor = zero if clip else zero - np.inf
+    if known.built[g] == 0:
+        build_cell(known, g, weights, D)
+    basis, columns = known.cold.bases[g], totals.shape[0]
+    inner = shaped(known.cold.inner[g], basis.shape[0], D, columns)
+    part, norms = shaped(known.cold.memory_part, 1, D, columns), shaped(known.cold.norms, 1, D, columns)
+    width = uncertainty(basis, state, P, slack, c, rest)
+    bound_family(inner, part, norms, c, width, readout, clip, near, totals, bound)
 
-    bound[:] = -np.inf
-    for a in range(R // D):
-        totals[:] = zero
-        for d in range(D):
-            v_d = readout[d]
-            if v_d != zero:
-                r = a * D + d
-                add_row(
-                    tables.tables[g, r], tables.memory_part[r], tables.norms[r], tables.coordinates,
-                    v_d, abs(v_d) * width, floor, totals,
-                )  # fmt: skip
-        for k in range(totals.shape[0]):
-            bound[k] = max(bound[k], totals[k])
-
-    for h in range(tables.num_hot[0]):
-        k = tables.hot[h]
-        if tables.updated[k] >= min(tables.built[g, k], tables.refreshed[k]):
-            bound[k] = np.inf
-            if number - tables.updated[k] > COLD_AFTER:
-                read_policy(tables, k, weights, memory, number)
-                read_policy_in_cell(tables, g, k, weights, number)
+    hot = known.num_hot[0]
+    if hot > 0:
+        L = -(-hot // LANES) * LANES
+        basis, columns, of_hot = known.hot.bases[0], A * L, known.bound[:L]
+        inner = shaped(known.hot.inner[0], basis.shape[0], D, columns)
+        part, norms = shaped(known.hot.memory_part, 1, D, columns), shaped(known.hot.norms, 1, D, columns)
+        width = uncertainty(basis, state, P, slack, c, rest)
+        bound_family(
+            inner, part, norms, c, width, readout, clip, near[:columns], totals[:columns], of_hot
+        )  # fmt: skip
+        for slot in range(hot):
+            bound[known.hot_policies[slot]] = of_hot[slot]

@@ -29,10 +29,10 @@ from sfr_fa.kernels.gpi import Search, best_policy, evaluate
 from sfr_fa.kernels.gpi_filter import (
     Filter,
     begin_episode,
+    begin_task,
     bound_policies,
-    mark_updated,
     pick_up,
-    read_policy,
+    read_updated,
 )
 from sfr_fa.kernels.linear import descend, first_largest, fold, policy_values, read_out
 from sfr_fa.kernels.models import (
@@ -151,6 +151,25 @@ def learn_reward(model: Reward, phi: Reals, reward: float, rate: float) -> None:
 
 
 @njit(cache=True)
+def look_around(
+    known: Filter,
+    weights: Reals,
+    x: float,
+    y: float,
+    state: Reals,
+    readout: Reals,
+    clip: bool,
+    search: Search,
+) -> None:
+    """Begin the search at a new state: nothing is evaluated; all may win that are not ruled out."""
+    search.count[0] = 0
+    if known.built.shape[0] > 0:
+        bound_policies(known, weights, x, y, state, readout, clip, search.bound)
+    else:
+        search.bound[:] = np.inf
+
+
+@njit(cache=True)
 def run_task(
     world: World,
     noise: Noise,
@@ -159,7 +178,7 @@ def run_task(
     reward_model: Reward,
     policies: Policies,
     search: Search,
-    tables: Filter,
+    known: Filter,
     record: Record,
 ) -> tuple[float, int, int, bool]:
     """Learn for T steps, in place: total reward, episodes begun, steps made, whether all is finite."""
@@ -170,11 +189,12 @@ def run_task(
     is_folded = policies.folded.shape[0] == K
     weights = policies.folded if is_folded else theta
     gpi_readout = np.ones_like(v[:1]) if is_folded else v
+    outputs = gpi_readout.shape[0]
     i = K - 1
     for k in range(policies.folded.shape[0]):
         for a in range(A):
             fold(theta[k][a * D : (a + 1) * D], v, weights[k, a])
-    filters = tables.bases.shape[0] > 0
+    filters = known.built.shape[0] > 0
 
     x, y = world.geometry.start_x, world.geometry.start_y
     memory = np.zeros(world.geometry.objects.shape[0])
@@ -192,10 +212,9 @@ def run_task(
     )
 
     if filters:
-        for k in range(K):
-            read_policy(tables, k, weights, memory, 0)
+        begin_task(known, weights, outputs, memory)
 
-    total_reward, episodes, steps_of_episode, number = 0.0, 0, 0, 0
+    total_reward, episodes, steps_of_episode = 0.0, 0, 0
     new_episode = True
     c = 0
     T = noise.moves.shape[0]
@@ -209,13 +228,12 @@ def run_task(
             code_x[:] = interval_code(x, world.centres, world.sigma)
             code_y[:] = interval_code(y, world.centres, world.sigma)
             encode_object_collection(code_x, code_y, memory, state)
-            number += 1
             if filters:
-                begin_episode(tables)
-                bound_policies(tables, weights, x, y, state, memory, gpi_readout, clip, number, search.bound)
-            evaluate(i, weights, state, gpi_readout, clip, search, number)
+                begin_episode(known)
+            look_around(known, weights, x, y, state, gpi_readout, clip, search)
+            evaluate(i, weights, state, gpi_readout, clip, search)
             # c <- argmax_k max_a sum_phi xi_k(s_t, a, phi) R_i(phi); later in an episode it is known already
-            c = best_policy(weights, state, gpi_readout, clip, search, number)
+            c = best_policy(weights, state, gpi_readout, clip, search)
         record.gpi_counts[c] += 1
 
         # With probability epsilon select a random action a_t, otherwise a_t <- argmax_a of policy c
@@ -243,7 +261,7 @@ def run_task(
         if picked >= 0:
             memory[picked] = 1.0
             if filters:
-                pick_up(tables, picked)
+                pick_up(known, picked)
         x, y = new_x, new_y
         encode_object_collection(code_x, code_y, memory, next_state)
         reward = world.rewards[feature]
@@ -279,14 +297,11 @@ def run_task(
 
         if bootstraps:
             # abar <- argmax_a max_k sum_phi xi_k(s_{t+1}, a, phi) R_i(phi)
-            number += 1
-            if filters:
-                bound_policies(
-                    tables, weights, x, y, next_state, memory, gpi_readout, clip, number, search.bound
-                )
-            evaluate(i, weights, next_state, gpi_readout, clip, search, number)
-            evaluate(c, weights, next_state, gpi_readout, clip, search, number)
-            best = best_policy(weights, next_state, gpi_readout, clip, search, number)
+            look_around(known, weights, x, y, next_state, gpi_readout, clip, search)
+            evaluate(i, weights, next_state, gpi_readout, clip, search)
+            if c != i:
+                evaluate(c, weights, next_state, gpi_readout, clip, search)
+            best = best_policy(weights, next_state, gpi_readout, clip, search)
             greedy_next_action = first_largest(search.q[best])
             if is_folded:
                 policy_values(theta[i], next_state, values_i)
@@ -310,17 +325,16 @@ def run_task(
             fold(theta[i][own], v, weights[i, action])
             if c != i:
                 fold(theta[c][own], v, weights[c, action])
-        if filters:
-            mark_updated(tables, i, number)
-            mark_updated(tables, c, number)
+        if filters and c != i:
+            read_updated(known, c, action, weights, outputs, memory)
         if not (finite and np.isfinite(v.sum())):
             return total_reward, episodes, t + 1, False
 
         # s_t <- s_{t+1}: all values are known but for the policies that have just changed
         if not new_episode:
             state, next_state = next_state, state
-            evaluate(i, weights, state, gpi_readout, clip, search, number)
+            evaluate(i, weights, state, gpi_readout, clip, search)
             if c != i:
-                evaluate(c, weights, state, gpi_readout, clip, search, number)
-            c = best_policy(weights, state, gpi_readout, clip, search, number)
+                evaluate(c, weights, state, gpi_readout, clip, search)
+            c = best_policy(weights, state, gpi_readout, clip, search)
     return total_reward, episodes, T, True
