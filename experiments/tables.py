@@ -335,9 +335,12 @@ def agreement_sentence(counted: Iterable[Pair], printed: int) -> str:
     )
     if len(counted) < printed:
         sentence += f"; {printed - len(counted)} more are printed"
+    several = len({pair.table for pair in counted}) > 1
     for kind, mark in ((Agreement.SIGNIFICANCE, "✗"), (Agreement.ORDER, "⇄")):
         if kinds[kind]:
-            names = ", ".join(f"{p.first} and {p.second}" for p in kinds[kind])
+            names = ", ".join(
+                f"{p.first} and {p.second}" + (f" ({p.table})" if several else "") for p in kinds[kind]
+            )
             sentence += f"; {mark} {kind.value}: {names}"
     if kinds[Agreement.TOO_FEW]:
         sentence += (

@@ -1,0 +1,63 @@
+"""A page in headless Chromium: did its images render, does anything stick out or get clipped?"""
+
+import html
+import json
+import re
+import shutil
+import subprocess
+
+CHROMIUM = next((path for name in ("chromium", "chromium-browser") if (path := shutil.which(name))), None)
+FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--hide-scrollbars",
+)
+
+# What may be wider than the page lies in a box that scrolls; all else must end within the viewport.
+MEASURE = """
+function measure(frame) {
+  const page = frame.contentDocument, view = frame.contentWindow;
+  const outside = [], clipped = [];
+  for (const element of page.body.querySelectorAll('*')) {
+    if (element.closest('.scroll, pre') && !element.matches('.scroll, pre')) continue;
+    const box = element.getBoundingClientRect();
+    const name = element.tagName + ' ' + element.textContent.trim().slice(0, 40);
+    if (box.width && (box.right > view.innerWidth + 0.5 || box.left < -0.5)) outside.push(name);
+    const overflow = view.getComputedStyle(element).overflowX;
+    if (overflow === 'hidden' && element.scrollWidth > element.clientWidth + 1) clipped.push(name);
+  }
+  const images = [...page.images];
+  return {
+    width: view.innerWidth, scroll: page.documentElement.scrollWidth, outside: outside, clipped: clipped,
+    images: images.length, broken: images.filter(i => !i.complete || i.naturalWidth === 0).length,
+    narrow: images.filter(i => i.getBoundingClientRect().width < 100).length,
+  };
+}
+window.onload = () => {
+  const found = [...document.querySelectorAll('iframe')].map(measure);
+  document.body.innerHTML = '<pre id=found>' + JSON.stringify(found) + '</pre>';
+};
+"""
+
+
+def run(folder, url, *flags):
+    command = [CHROMIUM, *FLAGS, f"--user-data-dir={folder / 'chromium'}", *flags, url]
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
+
+
+def measure(page, folder, widths):
+    """The page in a frame of each width, as a phone and a desktop would show it; a dict for each."""
+    content = html.escape(page, quote=True)
+    frames = "".join(
+        f"<iframe width={width} height=800 style='border:0' srcdoc=\"{content}\"></iframe>"
+        for width in widths
+    )
+    wrapper = folder / "wrapper.html"
+    wrapper.write_text(f"<!doctype html><body>{frames}<script>{MEASURE}</script></body>", encoding="utf-8")
+    dom = run(folder, wrapper.as_uri(), "--virtual-time-budget=20000", "--dump-dom")
+    return json.loads(html.unescape(re.search(r'<pre id="found">(.*?)</pre>', dom, re.DOTALL)[1]))

@@ -1,0 +1,180 @@
+"""Reading runs: what is sound is used, what is not is noticed and said."""
+
+import json
+
+import numpy as np
+import pytest
+
+from experiments import run as run_command
+from experiments import runs
+from sfr_fa.results import RunFolder, TaskRow, digest
+from sfr_theory.errors import InputError
+from tests.experiments.synthetic import agent, key_of, setting, write_run
+
+GENERAL = setting("general")
+Q, SF, SFR = agent("Q"), agent("SF"), agent("SFR")
+LEVELS = {"Q": 1.0, "SF": 5.0, "SFR": 7.0}
+
+
+def constant(place, setup, repetition, rng):
+    return np.full(12, LEVELS[setup["label"]] + repetition)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return write_run(tmp_path, "mine", [(GENERAL, [Q, SF, SFR])], constant)
+
+
+def forge(folder, key, change):
+    """Change a trial's JSON and sign it again, as a careful forger (or a careless script) would."""
+    path = RunFolder(folder).json_path(key)
+    content = json.loads(path.read_text())
+    change(content)
+    times = {name: content.pop(name) for name in ("seconds", "seconds_sha256")}
+    content.pop("sha256")
+    path.write_text(json.dumps(content | times | {"sha256": digest(content)}))
+
+
+def test_a_sound_run_is_read_whole(folder):
+    run = runs.load(folder)
+    assert not run.problems
+    assert not run.notes
+    assert [a.label for a in run.in_setting("general")] == ["Q", "SF", "SFR"]
+    assert run.agents["general", "SF"].totals.tolist() == [60.0, 72.0, 84.0]
+    assert run.agents["general", "SF"].returns.shape == (3, 12)
+    assert run.agents["general", "SF"].seconds.tolist() == [6.0, 6.0, 6.0]
+    assert run.environment("general") == "object_collection"
+    assert not run.is_grid
+
+
+def test_a_changed_number_is_noticed(folder):
+    table = RunFolder(folder).csv_path(key_of(GENERAL, SF, 1))
+    table.write_bytes(table.read_bytes().replace(b"6.0", b"9.0", 1))
+    run = runs.load(folder)
+    assert len(run.problems) == 1
+    assert "checksum" in run.problems[0]
+    assert run.agents["general", "SF"].repetitions == (0, 2)
+
+
+def test_a_swapped_agent_name_is_noticed_even_under_a_fresh_checksum(folder):
+    forge(folder, key_of(GENERAL, SF, 1), lambda c: c["trial"]["agent"].update(label="SFR", agent="SFR"))
+    forge(folder, key_of(GENERAL, SFR, 1), lambda c: c["trial"]["agent"].update(label="SF", agent="SF"))
+    run = runs.load(folder)
+    assert len(run.problems) == 2
+    assert 'agent.agent was "SF" and is "SFR"' in run.problems[0]
+    assert run.agents["general", "SF"].repetitions == (0, 2)
+
+
+def test_files_of_two_agents_exchanged_are_noticed(folder):
+    here = RunFolder(folder)
+    for ending in (here.csv_path, here.json_path):
+        first, second = ending(key_of(GENERAL, SF, 0)), ending(key_of(GENERAL, SFR, 0))
+        content = first.read_bytes()
+        first.write_bytes(second.read_bytes())
+        second.write_bytes(content)
+    run = runs.load(folder)
+    assert len(run.problems) == 2
+    assert all("renamed" in problem for problem in run.problems)
+
+
+def test_a_lost_repetition_is_said(tmp_path):
+    lost = key_of(GENERAL, SF, 1)
+    run = runs.load(write_run(tmp_path, "mine", [(GENERAL, [Q, SF])], constant, leave_out={lost}))
+    assert not run.problems
+    assert run.notes == ("general: SF has 2 of 3 repetitions; missing: 1",)
+    assert run.agents["general", "SF"].repetitions == (0, 2)
+
+
+def test_a_repetition_lost_from_the_manifest_too_is_noticed(folder):
+    path = folder / "manifest.json"
+    content = json.loads(path.read_text())
+    content.pop("sha256")
+    content["trials"].remove(key_of(GENERAL, SF, 1))
+    path.write_text(json.dumps({**content, "sha256": digest(content)}))
+    run = runs.load(folder)
+    assert any("lists 8 trials; its config has 9" in problem for problem in run.problems)
+    assert any("is not named in the manifest" in problem for problem in run.problems)
+    assert not run.agents  # nothing can be told apart any more
+
+
+def test_an_agent_that_was_not_run_is_said(tmp_path):
+    lost = {key_of(GENERAL, SF, k) for k in range(3)}
+    run = runs.load(write_run(tmp_path, "mine", [(GENERAL, [Q, SF])], constant, leave_out=lost))
+    assert run.notes == ("general: no results, or not with all rates: SF",)
+
+
+def rewrite(folder, key, rows):
+    """Results as a run would have written them, had it ended differently."""
+    here = RunFolder(folder)
+    content = json.loads(here.json_path(key).read_text())
+    here.json_path(key).unlink()
+    here.csv_path(key).unlink()
+    here.write_result(key, content["trial"], rows, [0.5] * len(rows), content["tasks_sha256"], {}, ())
+
+
+def test_diverged_and_short_trials_are_left_out(folder):
+    row = TaskRow(0, 3.0, 20_000, 1, 20_000, 1, -1, 0, False)
+    rewrite(folder, key_of(GENERAL, SF, 0), [row])
+    rewrite(folder, key_of(GENERAL, SFR, 2), [row, TaskRow(1, np.nan, 77, 1, 77, 1, -1, 0, True)])
+    run = runs.load(folder)
+    assert ["has 1 of 12 tasks" in problem for problem in run.problems] == [True]
+    assert ["diverged in task 1" in note for note in run.notes] == [True]
+    assert run.agents["general", "SF"].repetitions == (1, 2)
+    assert run.agents["general", "SFR"].repetitions == (0, 1)
+
+
+def test_different_tasks_in_one_repetition_are_noticed(folder):
+    forge(folder, key_of(GENERAL, SF, 1), lambda content: content.update(tasks_sha256="other"))
+    assert any("different tasks" in problem for problem in runs.load(folder).problems)
+
+
+def test_an_agent_is_shown_at_its_best_rates(tmp_path):
+    grid = [agent("SF", learning_rate=rate) for rate in (0.1, 0.2, 0.3)]
+
+    def returns(place, setup, repetition, rng):
+        return np.full(12, {0.1: 1.0, 0.2: 5.0, 0.3: 3.0}[setup["learning_rate"]] + repetition)
+
+    run = runs.load(write_run(tmp_path, "grid", [(GENERAL, grid)], returns))
+    assert run.is_grid
+    assert run.agents["general", "SF"].rates == {"learning_rate": 0.2}
+    unfinished = write_run(
+        tmp_path / "later", "grid", [(GENERAL, grid)], returns, leave_out={key_of(GENERAL, grid[1], 2)}
+    )
+    run = runs.load(unfinished)
+    assert run.agents["general", "SF"].rates == {"learning_rate": 0.2}
+    assert any("best so far" in note for note in run.notes)
+
+
+def test_runs_are_found_and_unreadable_ones_named(folder, tmp_path):
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "manifest.json").write_text("{")
+    found, unreadable = runs.load_all(tmp_path)
+    assert [run.name for run in found] == ["mine"]
+    assert len(unreadable) == 1
+    assert "not JSON" in unreadable[0]
+    with pytest.raises(InputError):
+        runs.load(tmp_path / "other")
+
+
+CONFIG = """
+from experiments.config import ExperimentConfig, Part, Profile
+from experiments.configs._shared import GENERAL, SF, SFR, Q
+
+CONFIG = ExperimentConfig(
+    name="tiny", title="Tiny", parts=(Part(GENERAL, (Q, SF, SFR)),), engine="reference",
+    profiles={"smoke": Profile(tasks=2, steps=20, repetitions=2)},
+)
+"""
+
+
+def test_what_experiments_run_writes_is_what_is_read_here(tmp_path):
+    config = tmp_path / "tiny.py"
+    config.write_text(CONFIG)
+    options = run_command.Options(str(config), results=str(tmp_path / "results"))
+    assert run_command.main(options) == 0
+    run = runs.load(tmp_path / "results" / "tiny" / "smoke")
+    assert not run.problems
+    assert not run.notes
+    assert {label: a.returns.shape for (_, label), a in run.agents.items()} == dict.fromkeys(
+        ("Q", "SF", "SFR"), (2, 2)
+    )
