@@ -227,14 +227,16 @@ def exact_p_value(first: Any, second: Any) -> float:
     x, y = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     ranks = np.rint(2 * rankdata(np.concatenate([x, y]))).astype(int)
     m, total = len(x), int(ranks.sum())
-    ways = np.zeros((m + 1, total + 1), dtype=object)  # Python's integers: the counts are exact
+    # No count exceeds the number of all choices; beyond 64 bits Python's integers take over.
+    fits = math.comb(len(ranks), len(ranks) // 2) < 2**62
+    ways = np.zeros((m + 1, total + 1), dtype=np.int64 if fits else object)
     ways[0, 0] = 1
     for rank in ranks:
         # From the largest k down, so that a rank is chosen at most once.
         for k in range(m, 0, -1):
             ways[k, rank:] += ways[k - 1, : total + 1 - rank]
     observed = int(ranks[:m].sum())
-    below, above = sum(ways[m, : observed + 1]), sum(ways[m, observed:])
+    below, above = int(ways[m, : observed + 1].sum()), int(ways[m, observed:].sum())
     return float(min(1.0, 2 * min(below, above) / math.comb(len(ranks), m)))
 
 

@@ -1,14 +1,19 @@
-"""The report shows what is in the folder, says what is missing, and refuses what it cannot read."""
+"""The report shows what is in the folders, says what is missing or wrong, and looks right in a browser."""
 
 import json
 import re
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from experiments import demo, report
+from sfr_fa.results import RunFolder
 from sfr_theory.errors import InputError
+from tests.experiments import browser
+from tests.experiments.synthetic import OBJECT_LEVELS, agent, key_of, rising, setting, write_run
+from tests.experiments.test_figures import AGENTS
 
 STATEMENT = {
     "instances": 10,
@@ -36,16 +41,21 @@ CLAIM = {
 }
 
 
+def render(folder):
+    """The page without results of experiments."""
+    return report.render(folder, folder / "no results")
+
+
 def test_statements_and_counterexamples_appear(tmp_path):
     (tmp_path / "gpi_bound.json").write_text(json.dumps({"statements": {"thm2/printed": STATEMENT}}))
-    page = report.render(tmp_path)
+    page = render(tmp_path)
     for text in ("thm2/printed", "∞", "REFUTED", "-7/3", "11/5"):
         assert text in page
 
 
 def test_claims_are_escaped_and_the_unexpected_stands_out(tmp_path):
     (tmp_path / "tightness.json").write_text(json.dumps({"claims": {"a/b": CLAIM}}))
-    page = report.render(tmp_path)
+    page = render(tmp_path)
     assert "<script>" not in page
     assert "a &lt; b &amp; c" in page
     assert "PROVED unexpected" in page
@@ -54,21 +64,24 @@ def test_claims_are_escaped_and_the_unexpected_stands_out(tmp_path):
 def test_pictures_are_inside_the_page(tmp_path):
     (tmp_path / "convergence.json").write_text(json.dumps({"claims": {}}))
     (tmp_path / "convergence.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
-    page = report.render(tmp_path)
+    page = render(tmp_path)
     assert page.count("data:image/svg+xml;base64,") == 1
     assert not re.search(r"(src|href)='(?!data:|#)", page)  # nothing is fetched from elsewhere
 
 
 def test_what_is_missing_is_said(tmp_path):
-    page = report.render(tmp_path)
+    page = render(tmp_path)
     assert page.count("No results yet") == len(report.PAGE)
+    assert "There is no folder" in page
+    (tmp_path / "empty").mkdir()
+    assert "holds no runs" in report.render(tmp_path, tmp_path / "empty")
 
 
 @pytest.mark.parametrize("content", ["{", "[]"])
 def test_damaged_results_get_a_sentence(tmp_path, content):
     (tmp_path / "ledger.json").write_text(content)
     with pytest.raises(InputError, match="make demo"):
-        report.render(tmp_path)
+        render(tmp_path)
 
 
 def test_a_missing_folder_exits_with_2(tmp_path):
@@ -92,5 +105,137 @@ def test_the_demo_writes_a_whole_page(tmp_path):
     assert result.returncode == 0, result.stdout + result.stderr
     page = (tmp_path / "index.html").read_text()
     assert "No results yet" not in page
-    assert page.count("<img ") == 3
+    assert page.count("<img ") >= 3
     assert "unexpected'" not in page
+
+
+# --- Results of experiments
+
+GENERAL = setting("general")
+TASKS = 12
+
+
+def write_general(results, **more):
+    returns = rising(lambda place, label: OBJECT_LEVELS[label], TASKS)
+    return write_run(results, "object_collection_general", [(GENERAL, AGENTS)], returns, **more)
+
+
+def write_levels(results):
+    parts = [
+        (setting(f"level_{k}", tasks=f"nonlinearity_{k}"), [agent(label) for label in ("Q", "SF", "SFR")])
+        for k in range(7)
+    ]
+    return write_run(results, "nonlinearity", parts, lambda *_: np.linspace(1.0, 2.0, TASKS))
+
+
+@pytest.fixture
+def results(tmp_path):
+    write_general(tmp_path / "results")
+    return tmp_path / "results"
+
+
+def test_a_run_appears_with_where_it_comes_from(results, tmp_path):
+    page = report.render(tmp_path, results)
+    for text in (
+        "Title of object_collection_general, profile reduced",
+        "12 tasks x 20,000 steps x 3 repetitions",
+        "seed: <code>0</code>",
+        "0123456789abcdef",
+        "general: p-values of all pairs",
+        "Time of one repetition",
+        "results/object-general-sfr-best",
+        "Less than the paper&#x27;s scale, so no verdict",
+    ):
+        assert text in page, text
+    assert page.count("<img ") == 2
+    assert "<div class='warning" not in page
+
+
+def test_verdicts_on_results_go_into_the_ledger(results, tmp_path):
+    entry = {**CLAIM, "verdict": "NOT CHECKED", "as_expected": True}
+    claims = {"results/object-general-sfr-best": entry, "results/barreto-sfr-best": entry}
+    content = {"claims": claims, "verdicts": {"NOT CHECKED": 2}}
+    (tmp_path / "ledger.json").write_text(json.dumps(content))
+    assert "2 claims: 2 NOT CHECKED." in render(tmp_path)
+    assert "2 claims: 1 INCONCLUSIVE, 1 NOT CHECKED." in report.render(tmp_path, results)
+
+
+def warnings(page):
+    """The text of the boxes that warn."""
+    return " ".join(re.findall(r"<div class='warning.*?</div>", page, re.DOTALL))
+
+
+def test_a_number_changed_in_a_result_is_on_the_page(results, tmp_path):
+    folder = RunFolder(results / "object_collection_general" / "reduced")
+    table = folder.csv_path(key_of(GENERAL, AGENTS[5], 1))
+    table.write_bytes(table.read_bytes().replace(b"1", b"2", 1))
+    page = report.render(tmp_path, results)
+    assert "These files contradict themselves" in warnings(page)
+    assert "checksum" in warnings(page)
+    assert "1 contradictions in its files" in page
+
+
+def test_a_lost_repetition_is_on_the_page(tmp_path):
+    write_general(tmp_path / "results", leave_out={key_of(GENERAL, AGENTS[5], 1)})
+    page = report.render(tmp_path, tmp_path / "results")
+    assert "SFR has 2 of 3 repetitions; missing: 1" in warnings(page)
+
+
+def test_a_swapped_agent_is_on_the_page(results, tmp_path):
+    folder = RunFolder(results / "object_collection_general" / "reduced")
+    for place in (folder.csv_path, folder.json_path):
+        first, second = place(key_of(GENERAL, AGENTS[1], 0)), place(key_of(GENERAL, AGENTS[5], 0))
+        content = first.read_bytes()
+        first.write_bytes(second.read_bytes())
+        second.write_bytes(content)
+    assert "renamed" in warnings(report.render(tmp_path, results))
+
+
+def test_a_manifest_that_cannot_be_read_is_on_the_page(results, tmp_path):
+    path = results / "object_collection_general" / "reduced" / "manifest.json"
+    path.write_text(path.read_text().replace('"seed": 0', '"seed": 1'))
+    assert "checksum does not match" in warnings(report.render(tmp_path, results))
+
+
+def test_the_theory_page_needs_none_of_the_packages_for_agents(results, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "gymnasium", None)
+    for name in [name for name in sys.modules if name.split(".")[0] in ("sfr_fa", "experiments")]:
+        monkeypatch.delitem(sys.modules, name)
+    from experiments import report as fresh
+
+    page = fresh.render(tmp_path, results)
+    assert "pip install" in page
+    assert "Every claim of the paper" in page
+
+
+@pytest.mark.skipif(
+    browser.CHROMIUM is None, reason="chromium is not on the PATH; the page was not looked at"
+)
+def test_the_page_in_a_browser(results, tmp_path):
+    """At the width of a phone and of a desktop: all images render, nothing sticks out or is clipped."""
+    write_levels(results)
+    (tmp_path / "gpi_bound.json").write_text(json.dumps({"statements": {"thm2/printed": STATEMENT}}))
+    (tmp_path / "tightness.json").write_text(json.dumps({"claims": {"a/b": CLAIM}}))
+    # A path without a space, and a warning, are what does not wrap by itself.
+    table = RunFolder(results / "nonlinearity" / "reduced").csv_path(key_of(setting("level_3"), AGENTS[1], 0))
+    table.write_bytes(b"broken")
+    page = report.render(tmp_path, results)
+    for found in browser.measure(page, tmp_path, (390, 1200)):
+        assert found["images"] == 3
+        assert found["broken"] == found["narrow"] == 0
+        assert not found["outside"]
+        assert not found["clipped"]
+        assert found["scroll"] <= found["width"]
+
+
+@pytest.mark.skipif(browser.CHROMIUM is None, reason="chromium is not on the PATH; the test was not tested")
+def test_the_browser_test_sees_what_is_wrong(tmp_path):
+    page = (
+        "<body><div style='width: 900px'>wide</div><img src='data:image/png;base64,AAAA'>"
+        "<p style='overflow: hidden; width: 50px'>averylongwordthatisnotshown</p></body>"
+    )
+    phone, desktop = browser.measure(page, tmp_path, (390, 1200))
+    assert phone["outside"]
+    assert not desktop["outside"]
+    assert phone["broken"] == desktop["broken"] == 1
+    assert phone["clipped"]

@@ -156,6 +156,15 @@ def test_exact_test_equals_all_permutations_with_ties(values, size):
     assert statistics.exact_p_value(x, y) == pytest.approx(theirs, rel=1e-12)
 
 
+def test_exact_test_of_samples_beyond_64_bits():
+    """C(70, 35) is above 2^63; the asymptotic value is close for samples of this size."""
+    values = np.random.default_rng(3).normal(size=70)
+    found = statistics.compare(values[:35] + 0.4, values[35:])
+    assert found.exact_p == pytest.approx(
+        stats.mannwhitneyu(values[:35] + 0.4, values[35:], method="exact").pvalue, rel=1e-9
+    )
+
+
 def test_superiority_is_the_share_of_won_pairs():
     x, y = RNG.integers(0, 5, 8), RNG.integers(0, 5, 6)
     won = np.mean([(a > b) + (a == b) / 2 for a in x for b in y])

@@ -1,0 +1,179 @@
+"""Tables say what the results say, and where they agree with the paper."""
+
+import json
+
+import numpy as np
+import pytest
+
+from experiments import runs, tables
+from experiments.tables import Agreement
+from proofs_checks import p_values as printed
+from sfr_fa.statistics import compare
+from tests.experiments.synthetic import agent, setting, write_run
+from tests.experiments.test_figures import AGENTS, GENERAL, KINDS, levels_run
+
+
+def steps_apart(place, setup, repetition, rng):
+    """Agents do not overlap: level 100 k for agent k."""
+    return np.full(3, 100.0 * list(KINDS).index(setup["label"]) + repetition)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("results")
+    size = (3, 20_000, 10)
+    return runs.load(
+        write_run(folder, "object_collection_general", [(GENERAL, AGENTS)], steps_apart, "reduced", size)
+    )
+
+
+def test_totals(run):
+    sheet = tables.totals(run, "general")
+    row = dict(zip(sheet.header, sheet.rows[1], strict=True))
+    # Totals of SF are 300 + 3 k for k = 0, ..., 9.
+    assert row["agent"] == "SF"
+    assert row["repetitions"] == "10 of 10"
+    assert row["mean"] == row["median"] == "313.5"
+    assert row["lower quartile"] == "306.8"
+    assert row["IQM [95 %]"].startswith("313.5 [")
+    assert row["mean a task"] == "104.5"
+
+
+# --- Agreement with the printed tables
+
+
+FAR, NEAR = (np.arange(10.0), 100 + np.arange(10.0)), (np.arange(10.0), np.arange(10.0) + 0.5)
+
+
+@pytest.mark.parametrize(
+    ("value", "ahead", "samples", "expected"),
+    [
+        ("<", "B", FAR, Agreement.AGREES),
+        ("<", "", FAR, Agreement.AGREES),
+        ("<", "A", FAR, Agreement.ORDER),
+        ("0.049", "B", FAR, Agreement.AGREES),
+        ("0.050", "B", FAR, Agreement.SIGNIFICANCE),
+        ("0.186", "B", NEAR, Agreement.AGREES),
+        ("0.186", "A", NEAR, Agreement.AGREES),  # who is ahead counts only where it is significant
+        ("<", "B", NEAR, Agreement.SIGNIFICANCE),
+        ("<", "B", (FAR[0][:3], FAR[1][:3]), Agreement.TOO_FEW),
+    ],
+)
+def test_agreement(value, ahead, samples, expected):
+    assert tables.agreement(value, ahead, "A", "B", compare(*samples)) is expected
+
+
+def test_every_printed_pair_is_compared(run):
+    pairs = list(tables.pairs(run, "general"))
+    assert len(pairs) == 45
+    by_name = {(pair.first, pair.second): pair for pair in pairs}
+    # MB SFR-R has the highest level here, so SFR is not ahead of it as the text says.
+    assert by_name["SFR", "MB SFR-R"].agreement is Agreement.ORDER
+    assert by_name["SF", "SFR"].agreement is Agreement.AGREES
+    assert by_name["SF-4", "SFR-R"].agreement is Agreement.SIGNIFICANCE  # printed 0.186
+    sheet = tables.p_values(run, "general")
+    assert sheet.rows[1][0] == "SF"
+    assert sheet.rows[1][1] == ""  # the triangle
+    assert sheet.rows[1][2] == "✓ <0.001\n(<0.001)\n[<0.001]"
+    row = next(row for row in sheet.rows if row[0] == "SFR")
+    assert row[-1] == "⇄ <0.001\n(<0.001)\n[<0.001]"
+    row = next(row for row in sheet.rows if row[0] == "SF-4")
+    assert row[sheet.header.index("SFR-R")] == "✗ <0.001\n(<0.001)\n[0.186]"
+
+
+def test_pairs_that_were_not_run_are_counted(tmp_path):
+    parts = [(setting("linear", tasks="linear"), AGENTS[:2])]
+    small = runs.load(write_run(tmp_path, "object_collection_linear", parts, steps_apart, size=(3, 20, 3)))
+    pairs = list(tables.pairs(small, "linear"))
+    assert [pair.agreement for pair in pairs].count(Agreement.NOT_RUN) == 44
+    assert pairs[0].agreement is Agreement.TOO_FEW
+    notes = " ".join(tables.p_values(small, "linear").notes)
+    assert "44 more are printed" in notes
+    assert "no p-value can be below 0.05" in notes
+
+
+def test_a_run_of_ours_is_not_compared_with_the_paper(tmp_path):
+    own = runs.load(write_run(tmp_path, "single_task", [(GENERAL, AGENTS)], steps_apart, size=(3, 20, 2)))
+    assert not list(tables.pairs(own, "general"))
+    assert "paper's value" not in " ".join(tables.p_values(own, "general").notes)
+
+
+def test_who_is_ahead_is_said_once_and_of_printed_agents():
+    for table in printed.TABLES:
+        pairs = [frozenset(pair) for pair in tables.AHEAD[table.name]]
+        assert len(set(pairs)) == len(pairs)
+        assert set().union(*pairs) <= set(table.agents)
+
+
+def test_the_text_contradicts_its_own_tables_nowhere_but_where_the_ledger_says():
+    """Pairs with a stated order contain all that proofs_checks calls reported differences."""
+    for table, first, second in printed.REPORTED_DIFFERENCES:
+        assert any({first, second} == set(pair) for pair in tables.AHEAD[table.name])
+
+
+# --- Times and rates
+
+
+def test_printed_hours_are_of_the_printed_agents():
+    assert set(tables.HOURS) == {printed.LINEAR.name, printed.GENERAL.name, printed.RACER.name}
+    for table in (printed.LINEAR, printed.GENERAL, printed.RACER):
+        assert tuple(tables.HOURS[table.name].hours) == table.agents
+    # The sums of the three printed lists, added up by hand.
+    assert [sum(entry.hours.values()) for entry in tables.HOURS.values()] == [147, 199, 434]
+
+
+def test_times_are_compared_only_at_the_same_size(run, tmp_path):
+    sheet = tables.times(run)
+    assert sheet.rows[5][1:] == ("SFR", "10", "1.5 s", "1.5 s to 1.5 s", "14 h", "-")
+    assert "another size" in sheet.notes[-1]
+
+    def flat(place, setup, repetition, rng):
+        return np.zeros(300)
+
+    parts = [(GENERAL, AGENTS[:1])]
+    full = write_run(tmp_path, "object_collection_general", parts, flat, size=(300, 20_000, 1))
+    # 300 tasks of half a second against one hour.
+    assert tables.times(runs.load(full)).rows[0][3:] == ("2.5 min", "2.5 min to 2.5 min", "1 h", "24")
+
+
+def test_best_rates(tmp_path):
+    grid = [agent("SF", learning_rate=rate) for rate in (0.1, 0.2)]
+
+    def returns(place, setup, repetition, rng):
+        return np.full(3, 100 * setup["learning_rate"])
+
+    found = runs.load(write_run(tmp_path, "grid", [(GENERAL, grid)], returns, size=(3, 20, 2)))
+    assert tables.best_rates(found).rows == (("general", "SF", "α 0.2", "60", "2", "30", "0"),)
+    assert next(tables.sheets(found)).title == "Best rates of the grid"
+
+
+def test_levels(tmp_path):
+    sheet = tables.levels(levels_run(tmp_path))
+    assert sheet.rows[6][0] == "1.625"
+    assert sheet.rows[6][4].startswith("0.400 [")
+    assert [s.title for s in tables.sheets(levels_run(tmp_path / "again"))] == [
+        sheet.title,
+        "Time of one repetition",
+    ]
+
+
+# --- Forms
+
+
+def test_forms_escape_what_they_must():
+    sheet = tables.Sheet("A & B", ("x", "<y>"), (("a|b", "1\n<2"),), ("note",))
+    assert "| a\\|b | 1<br>&lt;2 |" in sheet.to_markdown()
+    assert "<td class=number>1<br>&lt;2</td>" in sheet.to_html()
+    assert "<h4>A &amp; B</h4>" in sheet.to_html()
+
+
+def test_the_command(run, tmp_path, capsys):
+    files = {"markdown": str(tmp_path / "t.md"), "html": str(tmp_path / "t.html"), "json": "-"}
+    assert tables.main(tables.Options((str(run.path),), **files)) == 0
+    written = capsys.readouterr()
+    pairs = json.loads(written.out)[str(run.path)]
+    assert len(pairs) == 45
+    assert pairs[0]["ours"]["ahead"] == "SF"
+    assert "general: p-values of all pairs" in written.err
+    assert "### general: p-values of all pairs" in (tmp_path / "t.md").read_text()
+    assert "<table>" in (tmp_path / "t.html").read_text()
