@@ -85,10 +85,10 @@ def play(
     state, _ = environment.reset(seed=seed, options={"task": task})
     for _ in range(frames):
         yield environment.render()
-        _, action = gpi_choice(agent.values(state))
+        action = int(gpi_choice(agent.values(state))[1])
         if exploration.random() < agent.epsilon:
-            action = exploration.integers(agent.num_actions)
-        state, _, terminated, truncated, _ = environment.step(int(action))
+            action = int(exploration.integers(agent.num_actions))
+        state, _, terminated, truncated, _ = environment.step(action)
         if terminated or truncated:
             yield environment.render()
             state, _ = environment.reset()

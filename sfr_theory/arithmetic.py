@@ -14,6 +14,7 @@ A float that becomes a rational is read as the decimal it prints as: 0.9 is 9/10
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -46,7 +47,8 @@ def rational(value: object) -> fmpq:
     try:
         read = Fraction(int(value)) if isinstance(value, np.integer) else Fraction(value)  # type: ignore[call-overload]
     except (ValueError, TypeError, ZeroDivisionError, OverflowError):
-        raise InputError(f'{value!r} is not a number; write 0.5, "0.5" or "1/2"') from None
+        shown = repr(value) if len(repr(value)) < 80 else f"{repr(value)[:77]}..."
+        raise InputError(f'{shown} is not a number; write 0.5, "0.5" or "1/2"') from None
     return fmpq(read.numerator, read.denominator)
 
 
@@ -74,11 +76,19 @@ def fraction_array(values: Array) -> Array:
     return _elementwise(fraction, values)
 
 
+def _as_float(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:  # beyond 1.8e308
+        return math.copysign(math.inf, 1 if value > 0 else -1)
+
+
 def float_array(values: Any) -> NDArray[np.float64]:
     """Either arithmetic as float64."""
     array = np.asarray(values)
     if array.dtype == object:
-        return np.array([float(value) for value in array.reshape(-1)], dtype=np.float64).reshape(array.shape)
+        floats = [_as_float(value) for value in array.reshape(-1)]
+        return np.array(floats, dtype=np.float64).reshape(array.shape)
     return array.astype(np.float64, copy=False)
 
 

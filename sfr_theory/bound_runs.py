@@ -7,7 +7,6 @@ can be drawn again. A run ends in one `Summary` for each statement.
 
 from __future__ import annotations
 
-import math
 import multiprocessing
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -27,8 +26,9 @@ from sfr_theory.transfer import evaluate, evaluate_all_ties, evaluate_batch
 
 CHUNK = 100
 SHRUNK_CANDIDATES = 2
-SURE_REFUTATION = 50
-"""So many adversarial problems refute a false statement for sure: about half of them violate it."""
+LARGEST_EPSILON = 1e6
+SURE_REFUTATION = 100
+"""So many adversarial problems of three states and more refute what is false: a tenth and more violate it."""
 
 Ties = Literal["first", "worst"]
 
@@ -61,11 +61,11 @@ class Plan:
             raise InputError(f"--mdps is {self.mdps}; it must be at least 1")
         if self.seed < 0:
             raise InputError(f"--seed is {self.seed}; it must be at least 0")
-        if not 0 <= self.epsilon < math.inf:
-            raise InputError(f"--epsilon is {self.epsilon}; it must be at least 0 and finite")
+        if not 0 <= self.epsilon <= LARGEST_EPSILON:
+            raise InputError(f"--epsilon is {self.epsilon}; it must lie between 0 and {LARGEST_EPSILON:g}")
         if self.ties == "worst" and not self.exact:
             raise InputError("--ties worst needs --exact: in floats a tie cannot be told from a near tie")
-        discount(self.gamma, exact=True)
+        discount(self.gamma, exact=self.exact)
         object.__setattr__(self, "families", choose("family", self.families, FAMILIES))
         object.__setattr__(self, "statements", choose("statement", self.statements, STATEMENTS))
 
@@ -95,8 +95,8 @@ class Plan:
         return (
             "adversarial" in self.families
             and share >= SURE_REFUTATION
-            and self.exact_gamma >= rational("1/2")
-            and min(self.shape.actions, self.shape.features, self.shape.tasks) >= 2
+            and rational("1/2") <= self.exact_gamma <= rational("99/100")
+            and min(self.shape.states, self.shape.actions, self.shape.features, self.shape.tasks) >= 3
         )
 
 
@@ -128,15 +128,25 @@ def check_chunk(chunk: Chunk) -> dict[str, BoundTerms]:
         return plan.terms(evaluate_batch(batch.mdps, batch.target, batch.sources, batch.perturbation))
     problems = (chunk.exact_problem(batch, b) for b in range(len(batch)))
     if plan.ties == "worst":
-        return _stack([worst_ties(plan, problem.to_problem()) for problem in problems])
+        return _stack([_named_worst_ties(chunk, b, problem) for b, problem in enumerate(problems)])
     return _stack([plan.terms(problem.evaluate()) for problem in problems])
+
+
+def _named_worst_ties(chunk: Chunk, b: int, problem: PerturbedProblem) -> dict[str, BoundTerms]:
+    try:
+        return worst_ties(chunk.plan, problem.to_problem())
+    except InputError as error:
+        raise InputError(f"problem {b} of family {chunk.family}: {error}") from None
 
 
 def check_problem(plan: Plan, problem: TransferProblem) -> dict[str, BoundTerms]:
     """Both sides of every statement on one problem, in the plan's arithmetic."""
     if plan.ties == "worst":
         return worst_ties(plan, problem)
-    return plan.terms(evaluate(problem.to_exact() if plan.exact else problem.to_float()))
+    if plan.exact:
+        return plan.terms(evaluate(problem.to_exact()))
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is answered by the bounds
+        return plan.terms(evaluate(problem.to_float()))
 
 
 def worst_ties(plan: Plan, problem: TransferProblem) -> dict[str, BoundTerms]:

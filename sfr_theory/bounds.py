@@ -37,6 +37,7 @@ import numpy as np
 
 from sfr_theory.arithmetic import Array, Number, float_array, is_exact, zeros
 from sfr_theory.claims import Verdict
+from sfr_theory.errors import InputError
 from sfr_theory.operators import absolute_norm, q_from_xi, value_seminorm
 
 
@@ -150,16 +151,21 @@ class BoundTerms:
     @property
     def ratio(self) -> Array:
         """left / right as floats; 0 where both are 0 (up to rounding), infinite where only right is."""
-        left, right = float_array(self.left), float_array(self.right)
-        blurred = left <= float_array(self.rounding)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(blurred & (right <= float_array(self.rounding)), 0.0, left / right)
+        nothing = (self.left <= self.rounding) & (self.right <= self.rounding)
+        undefined = np.asarray(self.right == 0)
+        # Divided in the arithmetic of the terms: exact sides may be beyond what a float holds.
+        quotient = float_array(self.left / np.where(undefined, 1, self.right))
+        return np.where(nothing, 0.0, np.where(undefined, np.inf, quotient))
 
 
 def _terms(evaluation: Evaluation, left: Array, distance: Array, epsilon: Array, right: Array) -> BoundTerms:
     left, distance, epsilon, right, rounding = (
         np.asarray(term) for term in (left, distance, epsilon, right, evaluation.rounding)
     )
+    if not is_exact(evaluation.target) and not (np.isfinite(left).all() and np.isfinite(right).all()):
+        raise InputError(
+            "the numbers of this problem are too large for float64; use exact arithmetic (--exact)"
+        )
     return BoundTerms(left, distance, epsilon, right, rounding)
 
 

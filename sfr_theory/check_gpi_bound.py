@@ -27,6 +27,7 @@ from rich.table import Table
 from sfr_theory import cli
 from sfr_theory.arithmetic import Array
 from sfr_theory.bound_runs import (
+    SURE_REFUTATION,
     Plan,
     Summary,
     Ties,
@@ -116,7 +117,9 @@ def summary_json(summary: Summary, exact: bool) -> dict[str, Any]:
     }
 
 
-def instance_json(path: str, terms: dict[str, BoundTerms], exact: bool) -> dict[str, Any]:
+def instance_json(
+    path: str, problem: TransferProblem, terms: dict[str, BoundTerms], exact: bool
+) -> dict[str, Any]:
     statements = {
         name: {
             **{side: number(getattr(bound, side).item(), exact) for side in SIDES},
@@ -125,7 +128,7 @@ def instance_json(path: str, terms: dict[str, BoundTerms], exact: bool) -> dict[
         }
         for name, bound in terms.items()
     }
-    return {"file": path, "statements": statements}
+    return {"file": path, "gamma": number(problem.mdp.gamma, exact), "statements": statements}
 
 
 def summary_table(summaries: list[Summary], title: str) -> Table:
@@ -237,10 +240,15 @@ def plot(summaries: list[Summary], path: str, title: str) -> None:
 
 def run_on_files(options: Options, plan: Plan, console: Console) -> tuple[list[Summary], dict[str, Any]]:
     """Check the files of --mdp: a table each, and a summary over all."""
-    results = [check_problem(plan, load_problem(path)) for path in options.mdp]
-    instances = [
-        instance_json(path, result, plan.exact) for path, result in zip(options.mdp, results, strict=True)
-    ]
+    results, instances = [], []
+    for path in options.mdp:
+        problem = load_problem(path)
+        try:
+            result = check_problem(plan, problem)
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from None
+        results.append(result)
+        instances.append(instance_json(path, problem, result, plan.exact))
     for instance in instances:
         console.print(instance_table(instance))
     summaries = [
@@ -248,6 +256,16 @@ def run_on_files(options: Options, plan: Plan, console: Console) -> tuple[list[S
         for name in plan.statements
     ]
     return summaries, {"instances": instances}
+
+
+def how_to_refute(plan: Plan) -> str:
+    """What to ask for so that false statements are refuted."""
+    if "adversarial" not in plan.families:
+        return "the adversarial family can"
+    return (
+        f"{SURE_REFUTATION} adversarial problems with 3 or more states, actions, features and tasks and "
+        "gamma from 1/2 to 99/100 can"
+    )
 
 
 def run_on_generated(options: Options, plan: Plan, console: Console, title: str) -> list[Summary]:
@@ -264,18 +282,18 @@ def run_on_generated(options: Options, plan: Plan, console: Console, title: str)
         if summary.verdict is Verdict.REFUTED:
             report_counterexample(console, summary, options.counterexamples)
         if summary.verdict is Verdict.INCONCLUSIVE:
-            console.print(
-                f"{summary.statement.id}: these problems do not refute it; the adversarial family can."
-            )
+            console.print(f"{summary.statement.id} is not refuted by these; {how_to_refute(plan)}.")
     return summaries
 
 
 def main(options: Options) -> int:
     plan = options.plan()
+    cli.require_writable(options.json, options.plot, str(Path(options.counterexamples) / "any"))
     console = cli.output_console(options.json)
     arithmetic = "rational arithmetic" if plan.exact else "float64"
     payload: dict[str, Any] = {"seed": plan.seed, "gamma": float(plan.exact_gamma), "exact": plan.exact}
     if options.mdp:
+        payload["gamma"] = None  # each file has its own
         title = f"{len(options.mdp)} problems from files, {arithmetic}"
         summaries, instances = run_on_files(options, plan, console)
         payload |= instances

@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import math
 import os
@@ -42,10 +43,18 @@ def run(main: Callable[[Options], int], options: type[Options], module: str, des
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         code = EXIT_INTERRUPTED
+    except (ArithmeticError, MemoryError) as error:
+        # Numbers or sizes beyond what a computer holds, which no check of one flag could foresee.
+        print(f"error: these numbers or sizes are too large: {error}", file=sys.stderr)
+        code = EXIT_BAD_INPUT
     except BrokenPipeError:
         # The reader of our output went away (`| head`); say nothing more, not even at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
+    except OSError as error:
+        print(f"error: cannot write the output: {error.strerror or error}", file=sys.stderr)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = EXIT_BAD_INPUT
     sys.exit(code)
 
 
@@ -83,9 +92,30 @@ def _output_errors(path: Path) -> Iterator[None]:
         raise InputError(f"cannot write {path}: {error.strerror or error}") from None
 
 
+def require_writable(*paths: str | None) -> None:
+    """Refuse output that could not be written, before the work is done and not after."""
+    for name in paths:
+        if name is None or name == "-":
+            continue
+        path = Path(name).resolve()
+        with _output_errors(Path(name)):
+            if not path.exists():
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path = path.parent
+            if not os.access(path, os.W_OK):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+
 def write_atomic(path: Path, content: bytes) -> None:
-    """Write a file so that it is either there whole or not at all; makes missing folders."""
+    """Write a file so that it is either there whole or not at all; makes missing folders.
+
+    A link is followed, and what is no file (a pipe, a terminal, /dev/null) is written to as it is.
+    """
     with _output_errors(path):
+        path = path.resolve()
+        if path.exists() and not path.is_file():
+            path.write_bytes(content)
+            return
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         try:

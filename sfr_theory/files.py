@@ -130,12 +130,25 @@ def _read_json(path: Path) -> Any:
     except UnicodeDecodeError:
         raise InputError(f"{path} is not text; expected JSON in UTF-8") from None
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=_without_duplicates)
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
         raise InputError(f"{path} is not JSON ({place}): {error.msg}") from None
     except RecursionError:
         raise InputError(f"{path} is nested too deeply to be an MDP file") from None
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    except ValueError as error:  # an integer of thousands of digits
+        raise InputError(f"{path} holds a number that is too long: {error}") from None
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        names = [key for key, _ in pairs]
+        twice = next(key for key in names if names.count(key) > 1)
+        raise InputError(f'the key "{twice}" stands twice in one object')
+    return content
 
 
 def _check_keys(content: Any, required: tuple[str, ...], known: tuple[str, ...]) -> None:
@@ -207,17 +220,17 @@ def _mdp_from_json(content: Mapping[str, Any]) -> FiniteMDP:
             raise InputError(f"transitions[{k}] must be an object with the keys {', '.join(OUTCOME_KEYS)}")
     num_states = 1 + max(_index(o, "state", f"transitions[{k}]", None) for k, o in enumerate(outcomes))
     num_actions = 1 + max(_index(o, "action", f"transitions[{k}]", None) for k, o in enumerate(outcomes))
+    entries = num_states**2 * num_actions * num_features
+    if entries > MAX_KERNEL_ENTRIES:
+        raise InputError(
+            f"the joint kernel would have {entries} entries; at most {MAX_KERNEL_ENTRIES} are read"
+        )
     pairs = {(outcome["state"], outcome["action"]) for outcome in outcomes}
     if len(pairs) < num_states * num_actions:
         state, action = next(pair for pair in np.ndindex(num_states, num_actions) if pair not in pairs)
         raise InputError(
             f"state {state}, action {action} has no transition; each of the {num_states} states needs "
             f"one for each of the {num_actions} actions"
-        )
-    entries = num_states**2 * num_actions * num_features
-    if entries > MAX_KERNEL_ENTRIES:
-        raise InputError(
-            f"the joint kernel would have {entries} entries; at most {MAX_KERNEL_ENTRIES} are read"
         )
     kernel = zeros((num_states, num_actions, num_states, num_features), like=np.empty(0, dtype=object))
     rounded = np.zeros((num_states, num_actions), dtype=bool)

@@ -54,7 +54,7 @@ def _frozen(array: Array) -> Array:
 def _numbers(values: Any, name: str, exact: bool, axes: tuple[str, ...]) -> Array:
     """`values` as a frozen array of the given arithmetic with one axis for each name in `axes`."""
     try:
-        array = exact_array(values) if exact else float_array(np.asarray(values))
+        array = exact_array(values) if exact else _floats(values)
     except (ValueError, TypeError, OverflowError) as error:
         detail = str(error) if isinstance(error, InputError) else "its entries must be numbers in equal rows"
         raise InputError(f"{name}: {detail}") from None
@@ -64,6 +64,15 @@ def _numbers(values: Any, name: str, exact: bool, axes: tuple[str, ...]) -> Arra
         place = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
         raise InputError(f"{name}[{_place(place)}] is {array[place]}; every entry must be a finite number")
     return _frozen(array)
+
+
+def _floats(values: Any) -> Array:
+    array = np.asarray(values)
+    if array.dtype.kind in "US":  # text such as "1/2"
+        array = exact_array(array.tolist())
+    if array.dtype.kind == "c":
+        raise InputError("its entries are complex; they must be real numbers")
+    return float_array(array)
 
 
 def _place(index: Iterable[Any]) -> str:
@@ -86,6 +95,8 @@ def discount(value: object, exact: bool) -> Number:
         raise InputError(f"gamma: {error}") from None
     if not 0 <= number < 1:
         raise InputError(f"gamma is {value}; it must be at least 0 and less than 1")
+    if not exact and float(number) == 1:
+        raise InputError(f"gamma is {value}, which float64 rounds to 1; use exact arithmetic")
     return number if exact else float(number)
 
 
@@ -113,7 +124,8 @@ class FiniteMDP:
                 f"its third; the two must agree"
             )
         object.__setattr__(self, "gamma", discount(self.gamma, exact))
-        object.__setattr__(self, "kernel", _frozen(_stochastic_rows(kernel, exact)))
+        rounded = not exact or (isinstance(self.kernel, np.ndarray) and self.kernel.dtype.kind == "f")
+        object.__setattr__(self, "kernel", _frozen(_stochastic_rows(kernel, rounded)))
         if self.feature_vectors is not None:
             vectors = _numbers(self.feature_vectors, "feature_vectors", exact, ("features", "dimensions"))
             if vectors.shape[0] != self.num_features:
@@ -176,9 +188,7 @@ class FiniteMDP:
         """The same MDP in rational arithmetic."""
         if self.is_exact:
             return self
-        vectors = None if self.feature_vectors is None else exact_array(self.feature_vectors)
-        kernel = exact_array(self.kernel)
-        return FiniteMDP(kernel / kernel.sum(axis=(2, 3), keepdims=True), rational(self.gamma), vectors)
+        return FiniteMDP(self.kernel, rational(self.gamma), self.feature_vectors)
 
     def to_float(self) -> FiniteMDP:
         """The same MDP in float64."""
@@ -195,19 +205,19 @@ class FiniteMDP:
         return FiniteMDP(kernel, self.gamma)
 
 
-def _stochastic_rows(kernel: Array, exact: bool) -> Array:
-    """Check that each p(. | s, a) is a distribution."""
+def _stochastic_rows(kernel: Array, rounded: bool) -> Array:
+    """Check that each p(. | s, a) is a distribution; rows that were rounded to floats are normalised."""
     negative = np.argwhere(kernel < 0)
     if len(negative):
         place = tuple(negative[0])
         raise InputError(f"kernel[{_place(place)}] is {kernel[place]}; a probability cannot be negative")
     totals = kernel.sum(axis=(2, 3))
-    wrong = np.argwhere(totals != 1 if exact else np.abs(totals - 1.0) > ROW_SUM_TOLERANCE)
+    wrong = np.argwhere(np.abs(float_array(totals) - 1) > ROW_SUM_TOLERANCE if rounded else totals != 1)
     if len(wrong):
         place = tuple(wrong[0])
         raise InputError(f"kernel[{_place(place)}] sums to {totals[place]}; each row must sum to 1")
-    if exact:
-        return kernel
+    if is_exact(kernel):
+        return kernel / totals[:, :, None, None]
     # A row that sums to 1 as well as floats can is left alone, so that storing and loading changes nothing.
     rounding = np.finfo(float).eps * kernel.shape[2] * kernel.shape[3]
     divisor = np.where(np.abs(totals - 1.0) > rounding, totals, 1.0)

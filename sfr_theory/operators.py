@@ -27,14 +27,20 @@ import math
 import numpy as np
 
 from sfr_theory.arithmetic import Array, Number, in_arithmetic_of, matmul
+from sfr_theory.errors import InputError
 from sfr_theory.mdp import Dynamics
 
 
 def q_from_xi(xi: Array, reward: Array) -> Array:
     """Q = sum over phi of R xi (eqn:xi_definition): (..., S, A, F), (..., F) -> (..., S, A)."""
     *lead, states, actions, features = xi.shape
+    reward = in_arithmetic_of(xi, reward)
+    if reward.shape[-1:] != (features,):
+        raise InputError(
+            f"the reward has shape {reward.shape}; it needs one number for each of {features} features"
+        )
     # One product over all (s, a): a stack of tiny ones, one for each s, costs several times more.
-    q = matmul(xi.reshape(*lead, states * actions, features), in_arithmetic_of(xi, reward)[..., None])
+    q = matmul(xi.reshape(*lead, states * actions, features), reward[..., None])
     return q.reshape(*q.shape[:-2], states, actions)
 
 

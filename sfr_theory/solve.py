@@ -41,7 +41,7 @@ from sfr_theory.operators import align, at_policy, expected_next, expected_rewar
 MAX_ITERATIONS = 1000
 STARTING_SWEEPS = 12
 IMPROVEMENT_TOLERANCE = 1e-12
-"""float64 only: how much better, relative to the largest |Q|, an action must be to replace another."""
+"""float64 only: how much better, relative to max |r| / (1 - gamma), an action must be to replace another."""
 
 
 @dataclass(frozen=True)
@@ -55,14 +55,20 @@ class Solution:
 
 
 def _check_policy(mdp: Dynamics, policy: Array, stochastic: bool) -> None:
-    actions = mdp.feature_probability.shape[-2]
+    states, actions = mdp.feature_probability.shape[-3:-1]
     if not stochastic:
+        if policy.shape[-1:] != (states,):
+            raise InputError(
+                f"the policy has shape {policy.shape}; it needs an action for each of {states} states"
+            )
         if policy.size and not (policy.min() >= 0 and policy.max() < actions):
-            raise InputError(f"policy names an action outside 0..{actions - 1}")
+            raise InputError(f"the policy names an action outside 0..{actions - 1}")
         return
-    if policy.ndim < 2 or policy.shape[-1] != actions:
-        raise InputError(f"a stochastic policy has shape (..., states, {actions}), not {policy.shape}")
-    if (policy < 0).any() or np.abs(float_array(policy.sum(axis=-1)) - 1).max() > ROW_SUM_TOLERANCE:
+    if policy.shape[-2:] != (states, actions):
+        raise InputError(f"a stochastic policy has shape (..., {states}, {actions}), not {policy.shape}")
+    totals = policy.sum(axis=-1)
+    off = totals != 1 if is_exact(policy) else ~(np.abs(totals - 1) <= ROW_SUM_TOLERANCE)
+    if not (policy >= 0).all() or off.any():
         raise InputError("each row of a stochastic policy must be non-negative and sum to 1")
 
 
@@ -127,12 +133,16 @@ def _starting_policy(mdp: Dynamics, r: Array) -> Array:
 def optimal(mdp: Dynamics, reward: Array) -> Solution:
     """Optimal Q and policy for rewards (..., F) by policy iteration."""
     r = expected_reward(mdp, reward)
+    if not is_exact(r) and not np.isfinite(r).all():
+        raise InputError("the reward is not finite; every entry must be a number")
     policy = _starting_policy(mdp, r)
     tolerance: Number = 0 if is_exact(r) else IMPROVEMENT_TOLERANCE
+    # No Q is larger than max |r| / (1 - gamma), and rounding is in proportion to it.
+    scale = np.abs(r).max(axis=(-2, -1), keepdims=True)[..., 0] / (1 - mdp.gamma)
     for iteration in range(1, MAX_ITERATIONS + 1):
         q = discounted_sum(mdp, policy, r[..., None])[..., 0]
         best = q.max(axis=-1)
-        threshold = tolerance * np.maximum(np.abs(best).max(axis=-1, keepdims=True), 1)
+        threshold = tolerance * scale
         improves = best - at_policy(q[..., None], policy)[..., 0] > threshold
         if not improves.any():
             residual = np.abs(r + mdp.gamma * expected_next(mdp, best[..., None])[..., 0] - q)

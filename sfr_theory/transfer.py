@@ -26,7 +26,7 @@ from sfr_theory.mdp import FiniteMDP, MDPBatch, TransferProblem
 from sfr_theory.operators import q_from_xi
 from sfr_theory.solve import optimal, optimal_actions, policy_xi
 
-MAX_TIE_COMBINATIONS = 20_000
+MAX_TIE_COMBINATIONS = 4096
 
 
 def _read_under(approximations: Array, reward: Array) -> Array:
@@ -91,7 +91,7 @@ def _count(allowed: Array) -> int:
 def _require_few(combinations: int) -> None:
     if combinations > MAX_TIE_COMBINATIONS:
         raise InputError(
-            f"the ties of this problem allow {combinations} combinations of policies, more than "
+            f"its ties allow {combinations} combinations of policies or more, which is above "
             f"{MAX_TIE_COMBINATIONS}; use a smaller MDP or --ties first"
         )
 
@@ -107,7 +107,8 @@ def evaluate_all_ties(problem: TransferProblem) -> Iterator[Evaluation]:
     mdp, target, sources = problem.mdp, problem.target, problem.sources
     base = evaluate(problem)
     allowed = optimal_actions(optimal(mdp, np.concatenate([target[None], sources])).q)
-    _require_few(math.prod(_count(task) for task in allowed))
+    combinations = math.prod(_count(task) for task in allowed)
+    _require_few(combinations)
     xi_choices = [[policy_xi(mdp, policy) for policy in _policies(task)] for task in allowed]
     for optimal_xi, *chosen in itertools.product(*xi_choices):
         source_xi = np.stack(chosen)
@@ -116,7 +117,7 @@ def evaluate_all_ties(problem: TransferProblem) -> Iterator[Evaluation]:
             optimal_actions(gpi_values(_read_under(approximations, reward)))
             for reward in (target, base.linear_reward)
         ]
-        _require_few(max(_count(task) for task in tied))
+        _require_few(combinations * max(_count(task) for task in tied))
         # The two GPI policies enter different statements, so their ties need not be crossed.
         pairs = itertools.zip_longest(*map(_policies, tied))
         policy = linear_policy = np.empty(0, dtype=int)

@@ -13,7 +13,7 @@ from sfr_theory.bound_runs import Plan, check_generated, check_problem
 from sfr_theory.check_gpi_bound import Options, main
 from sfr_theory.claims import Verdict
 from sfr_theory.errors import InputError
-from sfr_theory.files import load_problem, save_problem
+from sfr_theory.files import load_problem, problem_to_json, save_problem
 from sfr_theory.random_mdp import Shape
 from tests.theory.examples import equal_values, hidden_error
 
@@ -125,7 +125,7 @@ def test_adversaries_that_refute_nothing_are_a_failure(monkeypatch):
     harmless = replace(bounds.STATEMENTS["thm2/printed"], terms=bounds.thm2_corrected)
     monkeypatch.setitem(bounds.STATEMENTS, "thm2/printed", harmless)
     [summary] = check_generated(
-        Plan(mdps=60, families=("adversarial",), statements=("thm2/printed",)), 1, lambda _: None
+        Plan(mdps=100, families=("adversarial",), statements=("thm2/printed",)), 1, lambda _: None
     )
     assert summary.verdict is Verdict.INCONCLUSIVE
     assert not summary.as_expected
@@ -141,6 +141,9 @@ def test_adversaries_that_refute_nothing_are_a_failure(monkeypatch):
         (["--gamma", "abc"], "gamma: 'abc' is not a number"),
         (["--states", "0"], "states is 0; it must be at least 1"),
         (["--epsilon", "-1"], "--epsilon is -1.0"),
+        (["--epsilon", "1e308"], "--epsilon is 1e+308; it must lie between 0 and 1e+06"),
+        (["--gamma", "0.99999999999999999999"], "float64 rounds to 1; use exact arithmetic"),
+        (["--counterexamples", "/dev/null/x"], "cannot write /dev/null/x"),
         (["--family", "nonsense"], "--family nonsense is unknown; choose from garnet"),
         (["--statement", "thm9"], "--statement thm9 is unknown; choose from gpi/linear"),
         (["--ties", "worst"], "--ties worst needs --exact"),
@@ -173,3 +176,44 @@ def test_help_teaches(tmp_path):
 def test_plans_are_validated_for_library_users_too():
     with pytest.raises(InputError, match="unknown"):
         Plan(families=("nonsense",))
+
+
+def with_reward(reward):
+    problem = problem_to_json(hidden_error())
+    return json.dumps({**problem, "target": [reward, "0"]})
+
+
+@pytest.mark.parametrize("reward", ["1e308", "1e400"])
+def test_numbers_that_floats_cannot_hold_are_refused_there_and_fine_in_fractions(tmp_path, reward):
+    path = tmp_path / "large.json"
+    path.write_text(with_reward(reward))
+    refused = run(tmp_path, "--mdp", str(path))
+    assert refused.returncode == 2
+    assert refused.stderr.startswith(f"error: {path}: ")
+    assert len(refused.stderr.splitlines()) == 1
+    assert run(tmp_path, "--exact", "--mdp", str(path)).returncode == 0
+
+
+def test_tiny_rewards_are_solved_as_well_as_large_ones(tmp_path):
+    path = tmp_path / "tiny.json"
+    path.write_text(with_reward("1e-30"))
+    result = run(tmp_path, "--mdp", str(path), "--json", "-")
+    statements = json.loads(result.stdout)["instances"][0]["statements"]
+    assert result.returncode == 0
+    assert statements["thm2/sharp"]["holds"]
+    assert statements["thm2/sharp"]["left"] == pytest.approx(1e-30)
+
+
+def test_each_file_says_its_own_gamma(tmp_path):
+    save_problem(hidden_error("3/4"), tmp_path / "problem.json")
+    result = run(tmp_path, "--exact", "--mdp", str(tmp_path / "problem.json"), "--json", "-")
+    payload = json.loads(result.stdout)
+    assert payload["gamma"] is None
+    assert payload["instances"][0]["gamma"] == "3/4"
+
+
+def test_too_many_ties_name_the_problem(tmp_path):
+    arguments = ("--exact", "--ties", "worst", "--mdps", "1", "--family", "ties", "--states", "20")
+    result = run(tmp_path, *arguments)
+    assert result.returncode == 2
+    assert "problem 0 of family ties: its ties allow" in result.stderr

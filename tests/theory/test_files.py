@@ -44,6 +44,9 @@ def with_row(**changes):
         ({**PROBLEM, "transitions": []}, "transitions must be a list with at least one entry"),
         ({**PROBLEM, "transitions": [1]}, r"transitions\[0\] must be an object with the keys state, action"),
         ({**PROBLEM, "transitions": [{**ROW, "reward": 1}]}, r"transitions\[0\] must be an object"),
+        (with_row(state=10**9), "at most 10000000 are read"),
+        (with_row(state=10**20), "at most 10000000 are read"),
+        ({**PROBLEM, "target": ["x" * 5000]}, r"target\[0\]: 'xxx[^ ]{0,80} is not a number"),
         (with_row(state=1), "state 0, action 0 has no transition"),
         (with_row(state=-1), r"transitions\[0\]: state is -1; it must be at least 0"),
         (with_row(state=0.5), r"transitions\[0\]: state is 0.5; it must be a whole number"),
@@ -81,6 +84,8 @@ def test_bad_content(content, message, tmp_path):
         (b"", "is not JSON"),
         (b"\xff\xfe", "is not text"),
         (b"[" * 100_000, "nested too deeply|is not JSON"),
+        (b"[" + b"1" * 5000 + b"]", "holds a number that is too long"),
+        (b'{"gamma": 0, "gamma": 1}', 'the key "gamma" stands twice'),
     ],
 )
 def test_files_that_are_not_json(content, message, tmp_path):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from sfr_theory.arithmetic import float_array
+from sfr_theory.arithmetic import exact_array, float_array
 from sfr_theory.errors import InputError
 from sfr_theory.mdp import FiniteMDP, TransferProblem
 from sfr_theory.random_mdp import Shape, garnet
@@ -70,6 +70,17 @@ def test_arithmetic_follows_the_numbers():
     assert not FiniteMDP(ONE, 0.5).is_exact
     assert FiniteMDP(ONE, Fraction(1, 2)).is_exact
     assert FiniteMDP([[[["1/2", "1/2"]]]], 0.5).is_exact
+
+
+def test_floats_in_an_exact_mdp_are_normalised_as_in_files():
+    mdp = FiniteMDP(np.full((1, 1, 1, 3), 1 / 3), "1/2")
+    assert mdp.kernel[0, 0, 0, 0] == exact_array(["1/3"])[0]
+
+
+def test_text_and_complex_numbers_in_a_float_mdp():
+    assert FiniteMDP(ONE, 0.5, [["1/2"]]).feature_vectors[0, 0] == 0.5
+    with pytest.raises(InputError, match="complex"):
+        FiniteMDP(ONE.astype(complex), 0.5)
 
 
 def test_arrays_are_frozen():

@@ -158,9 +158,37 @@ def test_optimal_actions_shows_ties():
         (np.array([[0.5, 0.6], [1, 0], [1, 0]]), "sum to 1"),
         (np.array([[1.5, -0.5], [1, 0], [1, 0]]), "non-negative"),
         (np.array([0.5, 0.5, 0.5]), "stochastic policy has shape"),
+        (np.array([[np.nan, 1], [1, 0], [1, 0]]), "non-negative"),
+        (np.array([0]), "needs an action for each of 3 states"),
+        (np.array([[1, 0], [0, 1], [0, 1]]), "needs an action for each of 3 states"),
     ],
 )
 def test_bad_policies(policy, message):
     mdp = deterministic(np.random.default_rng(0), 1, Shape(3, 2, 1, 1), 0.5)[0]
     with pytest.raises(InputError, match=message):
         policy_xi(mdp, policy)
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e-11, 1e11])
+def test_the_optimal_policy_does_not_depend_on_the_scale_of_rewards(scale):
+    batch = garnet(np.random.default_rng(0), 20, Shape(20, 4, 6, 1), 0.99)
+    reward = dyadic(np.random.default_rng(1), (20, 6))
+    plain, scaled = optimal(batch, reward), optimal(batch, scale * reward)
+    np.testing.assert_allclose(scaled.q, scale * plain.q, rtol=0, atol=1e-9 * scale)
+
+
+@pytest.mark.parametrize(
+    ("reward", "message"),
+    [([1.0], "needs one number for each of 2 features"), ([np.nan, 1.0], "the reward is not finite")],
+)
+def test_bad_rewards(reward, message):
+    mdp = deterministic(np.random.default_rng(0), 1, Shape(3, 2, 2, 1), 0.5)[0]
+    with pytest.raises(InputError, match=message):
+        optimal(mdp, np.array(reward))
+
+
+def test_exact_policies_sum_to_one_exactly():
+    mdp = deterministic(np.random.default_rng(0), 1, Shape(1, 3, 1, 1), 0.5)[0].to_exact()
+    with pytest.raises(InputError, match="sum to 1"):
+        policy_xi(mdp, np.full((1, 3), 1 / 3))
+    assert policy_xi(mdp, np.full((1, 3), Fraction(1, 3))).sum() == 6

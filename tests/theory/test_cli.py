@@ -1,0 +1,77 @@
+"""Output: whole files, links followed, devices left alone; what cannot be written is said first."""
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sfr_theory.cli import require_writable, write_atomic, write_json
+from sfr_theory.errors import InputError
+
+
+def test_a_link_is_followed(tmp_path):
+    target, link = tmp_path / "target", tmp_path / "link"
+    target.write_text("old")
+    link.symlink_to(target)
+    write_atomic(link, b"new")
+    assert link.is_symlink()
+    assert target.read_text() == "new"
+    assert {path.name for path in tmp_path.iterdir()} == {"link", "target"}
+
+
+def test_a_pipe_is_written_to(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    code = "import sys, pathlib, sfr_theory.cli as cli; cli.write_atomic(pathlib.Path(sys.argv[1]), b'x')"
+    with subprocess.Popen([sys.executable, "-c", code, str(pipe)]) as process:
+        assert pipe.read_bytes() == b"x"
+    assert process.returncode == 0
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+@pytest.mark.parametrize("name", ["file/x.json", "file/deeper/x.json"])
+def test_what_cannot_be_written_is_said_first(tmp_path, name):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="cannot write"):
+        require_writable(str(tmp_path / name))
+
+
+def test_nothing_to_write_is_fine(tmp_path):
+    require_writable(None, "-", str(tmp_path / "new" / "x.json"))
+
+
+def test_infinite_numbers_become_null(tmp_path):
+    write_json({"a": float("inf"), "b": [float("nan"), 1.5]}, str(tmp_path / "x.json"))
+    assert (tmp_path / "x.json").read_text().split() == [
+        "{",
+        '"a":',
+        "null,",
+        '"b":',
+        "[",
+        "null,",
+        "1.5",
+        "]",
+        "}",
+    ]
+
+
+def test_a_full_disk_is_a_sentence():
+    with Path("/dev/full").open("w") as full:
+        command = [
+            sys.executable,
+            "-m",
+            "sfr_theory.check_gpi_bound",
+            "--mdps",
+            "9",
+            "--workers",
+            "1",
+            "--json",
+            "-",
+        ]
+        result = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert result.returncode == 2
+    assert "cannot write the output: No space left on device" in result.stderr
+    assert "Traceback" not in result.stderr
