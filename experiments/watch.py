@@ -20,6 +20,7 @@ from PIL import Image
 
 from sfr_fa.agents import GpiAgent
 from sfr_fa.agents.approximators import FeatureSubnetworks
+from sfr_fa.agents.readouts import MlpRewardModel
 from sfr_fa.engines import Streams, make_engine
 from sfr_fa.tasks import Task, sample_general_task, sample_linear_task, sample_racer_task
 from sfr_theory import cli
@@ -116,11 +117,15 @@ def main(options: Options) -> int:
     constants = dict(setting.constants)
     if options.agent.endswith("-R"):
         constants["reward_learning_rate"] = 0.05
+        if options.rewards == "general" and "SFR-R" in options.agent and options.environment != "racer":
+            constants["reward_model"] = MlpRewardModel
     if options.agent.startswith("MB"):
         constants["model_learning_rate"] = 0.2
     engine = make_engine(options.engine, environment, options.agent, streams=streams, **constants)
     sample = task_sampler(options, environment)
     console = cli.output_console(None)
+    if engine.name == "compiled":
+        console.print("The first run compiles its kernel, once; that takes up to a minute.")
     with cli.progress(options.tasks, f"{options.agent} learns") as advance:
         for k in range(options.tasks):
             task = sample(streams.tasks)

@@ -47,6 +47,7 @@ def main(options: Options) -> int:
     if options.workers < 1:
         raise InputError(f"workers is {options.workers}; it must be at least 1")
     claims = ledger.select(options.only)
+    cli.require_writable(options.json, options.markdown, options.html)
     console = cli.output_console(options.json)
     with cli.progress(len(claims), "proving") as advance:
         entries = ledger.run(claims, options.fast, options.workers, advance)
