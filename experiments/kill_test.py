@@ -169,8 +169,8 @@ def main(options: Options) -> int:
         different = sorted(name for name in expected | found if expected.get(name) != found.get(name))
         kills = ", ".join(f"{done[kind]} {kind}" for kind in KINDS)
         console.print(
-            f"{done.total()} kills ({kills}; {halves} half-written checkpoints left behind), then a run to the "
-            f"end: {len(expected)} files, {len(different)} differ",
+            f"{done.total()} kills ({kills}; {halves} half-written checkpoints left behind), then a run to "
+            f"the end: {len(expected)} files, {len(different)} differ",
             soft_wrap=True,
         )
         for name in different:
