@@ -148,7 +148,7 @@ def curves(run: Run, setting: str) -> Picture:
     window = smoothing_window(run.tasks)
     with mpl.rc_context(RC):
         long_names = max(len(agent.label) for agent in agents) > 12
-        figure, axes = _figure(7.6, 4.2 + (0.22 * -(-len(agents) // 2) if long_names else 0.0))
+        figure, axes = _figure(6.6, 4.2 + (0.22 * -(-len(agents) // 2) if long_names else 0.0))
         step = max(1, run.tasks // 8)
         late: dict[str, float] = {}
         tasks = np.arange(1, run.tasks + 1)
@@ -203,7 +203,7 @@ def total_return(run: Run, setting: str) -> Picture:
     style = looks(agents)
     scatter = np.random.default_rng(SEED)
     with mpl.rc_context(RC):
-        figure, axes = _figure(7.6, 1.1 + 0.42 * len(agents))
+        figure, axes = _figure(6.6, 1.1 + 0.42 * len(agents))
         for k, agent in enumerate(agents):
             look = style[agent.label]
             described = statistics.summary(agent.totals)

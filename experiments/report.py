@@ -42,7 +42,7 @@ p, li { max-width: 46rem; } .soft { color: var(--soft); }
 table { border-collapse: collapse; width: 100%; font-size: .86rem; }
 th, td { padding: .35rem .55rem; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top; }
 th { border-bottom: 2px solid var(--line); white-space: nowrap; } .number { text-align: right; }
-td.number { font-variant-numeric: tabular-nums; white-space: nowrap; }
+.sheet td:first-child { white-space: nowrap; } td.number { font-variant-numeric: tabular-nums; white-space: nowrap; }
 code, pre { font-size: .84em; } code { overflow-wrap: anywhere; }
 pre { background: var(--panel); padding: .7rem; overflow-x: auto; border-radius: .3rem; }
 figure { margin: 1rem 0; } figure img { max-width: 100%; height: auto; } figcaption { color: var(--soft); font-size: .86rem; }

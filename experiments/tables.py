@@ -163,7 +163,7 @@ class Sheet:
         notes = "".join(f"<p class='soft'>{html.escape(note)}</p>\n" for note in self.notes)
         return (
             f"<h4>{html.escape(self.title)}</h4>\n"
-            f"<div class='scroll'><table>{head}{body}</table></div>\n{notes}"
+            f"<div class='scroll'><table class='sheet'>{head}{body}</table></div>\n{notes}"
         )
 
 
@@ -206,7 +206,7 @@ def totals(run: Run, setting: str) -> Sheet:
         ))  # fmt: skip
     return Sheet(
         f"{setting}: return over all tasks",
-        ("agent", "rates", "repetitions", "mean", "sd", "lower quartile", "median", "upper quartile",
+        ("agent", "rates", "repetitions", "mean", "sd", "q1", "median", "q3",
          "IQM [95 %]", "mean a task"),
         tuple(rows),
     )  # fmt: skip

@@ -34,7 +34,7 @@ def test_totals(run):
     assert row["agent"] == "SF"
     assert row["repetitions"] == "10 of 10"
     assert row["mean"] == row["median"] == "313.5"
-    assert row["lower quartile"] == "306.8"
+    assert row["q1"] == "306.8"
     assert row["IQM [95 %]"].startswith("313.5 [")
     assert row["mean a task"] == "104.5"
 
@@ -176,4 +176,4 @@ def test_the_command(run, tmp_path, capsys):
     assert pairs[0]["ours"]["ahead"] == "SF"
     assert "general: p-values of all pairs" in written.err
     assert "### general: p-values of all pairs" in (tmp_path / "t.md").read_text()
-    assert "<table>" in (tmp_path / "t.html").read_text()
+    assert "<table class='sheet'>" in (tmp_path / "t.html").read_text()
