@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfr_fa.arrays import FloatArray, finite_array
+from sfr_fa.arrays import FloatArray, KeepsArraysReadOnly, finite_array
 from sfr_theory.errors import InputError
 
 
@@ -83,7 +83,7 @@ class DiscreteFeatures:
 
 
 @dataclass(frozen=True, eq=False)
-class BoxFeatures:
+class BoxFeatures(KeepsArraysReadOnly):
     """All feature vectors phi with low_k <= phi_k <= high_k, shapes (n,)."""
 
     low: FloatArray

@@ -20,23 +20,24 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from scipy import sparse
 from scipy.optimize import linprog
 
-from sfr_fa.arrays import FloatArray
+from sfr_fa.arrays import INITIAL_DEVIATION, FloatArray
 from sfr_theory.errors import InputError
 
 WeightFit = Callable[[FloatArray, FloatArray, np.random.Generator], FloatArray]
 
-PRINTED_ITERATIONS, PRINTED_RATE, INITIAL_DEVIATION = 10_000, 1.0, 0.01
+PRINTED_ITERATIONS, PRINTED_RATE = 10_000, 1.0
 
 
 def l1_weights(points: FloatArray, rewards: FloatArray, rng: np.random.Generator | None = None) -> FloatArray:
     """min over w, e of sum e subject to -e <= R - points w <= e."""
     m, n = points.shape
-    identity = np.eye(m)
+    identity = sparse.eye_array(m)  # dense, it would take m^2 numbers for m points
     solution = linprog(
         np.concatenate([np.zeros(n), np.ones(m)]),
-        A_ub=np.block([[points, -identity], [-points, -identity]]),
+        A_ub=sparse.block_array([[points, -identity], [-points, -identity]], format="csr"),
         b_ub=np.concatenate([rewards, -rewards]),
         bounds=[(None, None)] * n + [(0, None)] * m,
         method="highs",

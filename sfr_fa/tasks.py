@@ -23,13 +23,13 @@ it is not the mean).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from sfr_fa.arrays import FloatArray, finite_array
+from sfr_fa.arrays import FloatArray, KeepsArraysReadOnly, finite_array, positive_number
 from sfr_fa.feature_spaces import OBJECT_COLLECTION_FEATURES, RACER_FEATURES, DiscreteFeatures, FeatureSpace
 from sfr_theory.errors import InputError
 
@@ -53,7 +53,7 @@ class AdditiveReward(Protocol):
     def reward(self, features: Any) -> FloatArray: ...
 
 
-class _DataTask:
+class _DataTask(KeepsArraysReadOnly):
     """A task that is fully described by `to_json`, which also tells when two tasks are equal."""
 
     def to_json(self) -> dict[str, Any]:
@@ -98,12 +98,18 @@ class TableTask(_DataTask):
     rewards: FloatArray
 
     def __post_init__(self) -> None:
+        if not isinstance(self.space, DiscreteFeatures):
+            raise InputError(f"a table of rewards needs its DiscreteFeatures first, not {self.space!r}")
         rewards = finite_array(self.rewards, "rewards", ("features",))
         if rewards.size != self.space.size:
             raise InputError(
                 f"rewards has {rewards.size} entries; it needs one for each of the {self.space.size} features"
             )
         object.__setattr__(self, "rewards", rewards)
+
+    @property
+    def dimensions(self) -> int:
+        return self.space.dimensions
 
     def reward(self, features: Any) -> FloatArray:
         return self.rewards[self.space.indices_of(features)]
@@ -123,7 +129,8 @@ class GaussianTask(_DataTask):
     components: tuple[FloatArray, ...]
 
     def __post_init__(self) -> None:
-        if not isinstance(self.components, Sequence) or not self.components:
+        listed = isinstance(self.components, (Sequence, np.ndarray)) and not isinstance(self.components, str)
+        if not listed or len(self.components) == 0:
             raise InputError(
                 "components must list the Gaussians (mu, sigma) of at least one feature dimension"
             )
@@ -165,7 +172,7 @@ class AdditiveTask:
     components: tuple[Callable[[FloatArray], Any], ...]
 
     def __post_init__(self) -> None:
-        components = tuple(self.components)
+        components = tuple(self.components) if isinstance(self.components, Iterable) else ()
         if not components or not all(callable(component) for component in components):
             raise InputError("components must list a function r_k for each feature dimension")
         object.__setattr__(self, "components", components)
@@ -176,8 +183,8 @@ class AdditiveTask:
 
     def component(self, k: int, x: Any) -> FloatArray:
         """r_k(x)."""
-        x = np.asarray(x, dtype=np.float64)
-        return _finite_rewards(self.components[k](x), f"components[{k}]", x.shape)
+        x = np.array(x, dtype=np.float64)  # a copy, which the function may write to
+        return checked_rewards(self.components[k](x), f"components[{k}]", x.shape)
 
     def reward(self, features: Any) -> FloatArray:
         return _sum_of_components(self, features)
@@ -197,28 +204,40 @@ class FunctionTask:
             raise InputError(f"a FunctionTask needs a function of features, not {self.function!r}")
 
     def reward(self, features: Any) -> FloatArray:
-        values = np.asarray(features, dtype=np.float64)
-        return _finite_rewards(self.function(values), "the reward function", values.shape[:-1])
+        values = np.array(features, dtype=np.float64)  # a copy, which the function may write to
+        return checked_rewards(self.function(values), "the reward function", values.shape[:-1])
+
+
+def as_task(task: Any) -> Task:
+    """`task` itself, or the FunctionTask of a function."""
+    if isinstance(task, Task) and not isinstance(task, type):
+        return task
+    if callable(task) and not isinstance(task, type):
+        return FunctionTask(task)
+    raise InputError(
+        f"a task has a method reward(features) or is a vectorised function of features; {task!r} is neither"
+    )
+
+
+def rewards_of(task: Task, features: FloatArray) -> FloatArray:
+    """R(phi) of any task, checked: (..., n) -> (...); the task gets a copy, which it may write to."""
+    return checked_rewards(task.reward(features.copy()), "the task's reward", features.shape[:-1])
 
 
 def check_task(task: Any, space: FeatureSpace) -> Task:
-    """`task`, if it can reward the features of `space`; otherwise a sentence that says why not."""
-    if not isinstance(task, Task):
-        raise InputError(
-            f"a task needs a method reward(features), which {task!r} has not; "
-            f"FunctionTask(f) makes a task of a function f"
-        )
+    """`task` as a task, if it can reward the features of `space`; otherwise a sentence that says why not."""
+    task = as_task(task)
     if isinstance(space, DiscreteFeatures):
         probes = space.vectors
     else:
         probes = np.stack([space.low, (space.low + space.high) / 2, space.high])
-    _finite_rewards(task.reward(probes), "the task's reward", probes.shape[:-1])
+    rewards_of(task, probes)
     return task
 
 
 def task_from_json(content: Any) -> Task:
     """The task that `to_json` wrote."""
-    if not isinstance(content, Mapping) or content.get("kind") not in _KEYS:
+    if not isinstance(content, Mapping) or content.get("kind") not in tuple(_KEYS):
         raise InputError(f"a task is an object whose kind is one of {', '.join(_KEYS)}")
     kind = content["kind"]
     if set(content) != {"kind", *_KEYS[kind]}:
@@ -280,8 +299,7 @@ def sample_racer_task(rng: np.random.Generator, unit: float = 1.0) -> GaussianTa
     `unit` is the length in which mu and sigma are measured, as a part of the largest distance: 1 draws them
     for the normalised feature, sqrt(2) for the distance itself on the torus of side 1.
     """
-    if not unit > 0:
-        raise InputError(f"unit is {unit}; it must be positive")
+    unit = positive_number(unit, "unit")
     components = []
     for _ in range(RACER_FEATURES.dimensions):
         count = rng.integers(1, 3)
@@ -307,8 +325,12 @@ def _sum_of_components(task: AdditiveReward, features: Any) -> FloatArray:
     )
 
 
-def _finite_rewards(rewards: Any, name: str, shape: tuple[int, ...]) -> FloatArray:
-    array = np.asarray(rewards, dtype=np.float64)
+def checked_rewards(rewards: Any, name: str, shape: tuple[int, ...]) -> FloatArray:
+    """What a function of a user returned, as finite float64 numbers of the right shape."""
+    try:
+        array = np.asarray(rewards, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} returned {rewards!r}; rewards must be finite numbers") from None
     if array.shape != shape:
         raise InputError(
             f"{name} returned an array of shape {array.shape} where {shape} is needed; it must be vectorised "

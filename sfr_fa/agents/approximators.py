@@ -5,7 +5,7 @@
                          20 ReLU units; the entries of a group and the actions share them        racer
 
 Any other `nn.Module` of that shape will do: pass a function (ValueShape, Generator) -> module. It must answer
-the same for the same input (no dropout), and its buffers are taken for constants.
+the same for the same input (no dropout; a probe refuses it), and its buffers are taken for constants.
 
 GPI evaluates all K stored policies at once. A module may offer `apply_stacked` for parameters with a leading
 axis K; otherwise `torch.func.vmap` does it, some ten times slower for small modules. Both modules below
@@ -28,7 +28,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call, vmap
 
-INITIAL_DEVIATION = 0.01
+from sfr_fa.arrays import INITIAL_DEVIATION
 
 
 @dataclass(frozen=True)

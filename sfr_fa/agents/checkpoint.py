@@ -17,11 +17,11 @@ import functools
 import hashlib
 import io
 import json
-import os
-import tempfile
+import secrets
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import CellType, CodeType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -45,13 +45,14 @@ def write_checkpoint(path: Path, description: Mapping[str, Any], state: Mapping[
     np.savez(buffer, allow_pickle=False, header=header, checksum=_checksum(header, arrays), **entries)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
         try:
-            with os.fdopen(handle, "wb") as file:
+            # Opened as any new file is, so that others may read it if they may read the user's files.
+            with temporary.open("xb") as file:
                 file.write(buffer.getvalue())
-            Path(temporary).replace(path)
+            temporary.replace(path)
         except BaseException:
-            Path(temporary).unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
             raise
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror or error}") from None
@@ -91,16 +92,29 @@ def read_checkpoint(path: Path, description: Mapping[str, Any]) -> dict[str, Any
 def describe(part: Any) -> Any:
     """What a part is made of, as JSON: two agents that learn alike are described alike.
 
-    Arrays are described by shape and digest, functions and classes by name, generators not at all.
+    Arrays are described by shape and digest, functions and classes by name, generators not at all. A lambda
+    or a function within a function has no name of its own: a digest of its code stands for it, with its
+    defaults and what it has enclosed. Another version of Python may compile it otherwise and refuse the file.
     """
+    if isinstance(part, np.generic):
+        part = part.item()
     if part is None or isinstance(part, (bool, int, float, str)):
         return part
     if isinstance(part, np.ndarray):
         return {"shape": list(part.shape), "sha256": hashlib.sha256(part.tobytes()).hexdigest()}
-    if isinstance(part, tuple):
+    if isinstance(part, (tuple, list)):
         return [describe(entry) for entry in part]
     if isinstance(part, functools.partial):
-        return {"function": describe(part.func), **{k: describe(v) for k, v in part.keywords.items()}}
+        positional = {"arguments": describe(part.args)} if part.args else {}
+        keywords = {name: describe(value) for name, value in part.keywords.items()}
+        return {"function": describe(part.func), **positional, **keywords}
+    if isinstance(part, FunctionType) and "<" in part.__qualname__:
+        return {
+            "function": part.__qualname__,
+            "sha256": hashlib.sha256(repr(_code(part.__code__)).encode()).hexdigest(),
+            "defaults": [_describe_enclosed(value) for value in part.__defaults__ or ()],
+            "enclosed": [_describe_enclosed(cell) for cell in part.__closure__ or ()],
+        }
     if dataclasses.is_dataclass(part) and not isinstance(part, type):
         fields = {
             field.name: describe(getattr(part, field.name))
@@ -111,6 +125,22 @@ def describe(part: Any) -> Any:
     if isinstance(part, torch.dtype):
         return str(part)
     return getattr(part, "__qualname__", type(part).__qualname__)
+
+
+def _code(code: CodeType) -> tuple[Any, ...]:
+    """What a function does, without where it was written."""
+    constants = [_code(entry) if isinstance(entry, CodeType) else entry for entry in code.co_consts]
+    return code.co_code, code.co_names, code.co_varnames, constants
+
+
+def _describe_enclosed(value: Any) -> Any:
+    """A default or a cell of a function; functions by name alone, since they may enclose themselves."""
+    if isinstance(value, CellType):
+        try:
+            value = value.cell_contents
+        except ValueError:  # not assigned yet
+            return None
+    return value.__qualname__ if isinstance(value, FunctionType) else describe(value)
 
 
 def _checksum(header: NDArray[Any], arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:

@@ -23,7 +23,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from sfr_fa.arrays import FloatArray
+from sfr_fa.arrays import INITIAL_DEVIATION, FloatArray, positive_integer, positive_number
 from sfr_fa.feature_spaces import BoxFeatures, DiscreteFeatures, FeatureSpace
 from sfr_theory.errors import InputError
 
@@ -125,8 +125,9 @@ class TentCode(_NothingLearned):
     def __post_init__(self) -> None:
         if not isinstance(self.space, BoxFeatures):
             raise InputError("the tent code discretises a box of features; a discrete set has its own (SFR)")
-        if not isinstance(self.bins, int) or self.bins < 2:
-            raise InputError(f"bins is {self.bins!r}; the tent code needs at least 2 bins for each dimension")
+        object.__setattr__(self, "bins", positive_integer(self.bins, "bins"))
+        if self.bins < 2:
+            raise InputError(f"bins is {self.bins}; the tent code needs at least 2 bins for each dimension")
 
     @property
     def groups(self) -> int:
@@ -156,7 +157,7 @@ class SoftmaxLinear(nn.Module):
 
     def __init__(self, state_dim: int, num_actions: int, size: int, rng: np.random.Generator) -> None:
         super().__init__()
-        initial = rng.normal(0.0, 0.01, (num_actions, size, state_dim))
+        initial = rng.normal(0.0, INITIAL_DEVIATION, (num_actions, size, state_dim))
         self.weight = nn.Parameter(torch.from_numpy(initial))
 
     def forward(self, states: Tensor) -> Tensor:
@@ -181,8 +182,7 @@ class OneStepModel:
 
     def __post_init__(self) -> None:
         _need_discrete(self.space)
-        if not self.learning_rate > 0:
-            raise InputError(f"model_learning_rate is {self.learning_rate}; at 0 the model would never learn")
+        self.learning_rate = positive_number(self.learning_rate, "model_learning_rate")
         model = SoftmaxLinear(self.state_dim, self.num_actions, self.space.size, self.rng)
         self.model = model.to(self.dtype)
         self.optimiser = torch.optim.SGD(self.model.parameters(), lr=self.learning_rate)

@@ -9,13 +9,13 @@ Everything behind the feature map (cumulant, readout, reward model) sees phi_t o
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from scipy.special import expit
 
 from sfr_fa.agents.transition import Transition
-from sfr_fa.arrays import FloatArray, finite_array
+from sfr_fa.arrays import FloatArray, KeepsArraysReadOnly, finite_array
 from sfr_fa.feature_spaces import BoxFeatures, FeatureSpace
 from sfr_theory.errors import InputError
 
@@ -25,6 +25,19 @@ class FeatureMap(Protocol):
 
     @property
     def space(self) -> FeatureSpace | None: ...
+
+    def __call__(self, transition: Transition) -> FloatArray: ...
+
+
+@runtime_checkable
+class LearnedFeatureMap(Protocol):
+    """A feature map that was learned on states of `state_dim` dimensions, for the -h agents."""
+
+    @property
+    def state_dim(self) -> int: ...
+
+    @property
+    def space(self) -> FeatureSpace: ...
 
     def __call__(self, transition: Transition) -> FloatArray: ...
 
@@ -41,6 +54,14 @@ class NoFeatures:
         return np.zeros(0)
 
 
+def one_member(space: FeatureSpace, features: Any) -> FloatArray:
+    """`features` as float64, if they are one vector of the space."""
+    values = space.check(features)
+    if values.ndim != 1:
+        raise InputError(f"features have shape {values.shape}; a transition has one feature vector")
+    return values
+
+
 @dataclass(frozen=True)
 class EnvironmentFeatures:
     """The features that the environment reports; one outside the declared space is refused."""
@@ -50,14 +71,11 @@ class EnvironmentFeatures:
     def __call__(self, transition: Transition) -> FloatArray:
         if transition.features is None:
             raise InputError("the transition has no features; this agent learns from the environment's")
-        features = self.space.check(transition.features)
-        if features.ndim != 1:
-            raise InputError(f"features have shape {features.shape}; a transition has one feature vector")
-        return features
+        return one_member(self.space, transition.features)
 
 
 @dataclass(frozen=True, eq=False)
-class LearnedFeatures:
+class LearnedFeatures(KeepsArraysReadOnly):
     """phi~ = sigmoid(H^T [s_t, s_{t+1}]); H has shape (2 x state, h)."""
 
     matrix: FloatArray

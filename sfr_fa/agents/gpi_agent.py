@@ -38,12 +38,12 @@ from sfr_fa.agents.approximators import Approximator, ValueShape
 from sfr_fa.agents.checkpoint import describe, read_checkpoint, write_checkpoint
 from sfr_fa.agents.cumulants import Cumulant
 from sfr_fa.agents.errors import DivergedError
-from sfr_fa.agents.features import FeatureMap
+from sfr_fa.agents.features import EnvironmentFeatures, FeatureMap, one_member
 from sfr_fa.agents.policies import NewTask, OptimiserFactory, PolicyLibrary
-from sfr_fa.agents.readouts import Readout, ReadoutRule
-from sfr_fa.agents.transition import Transition, check_state, check_transition
-from sfr_fa.arrays import FloatArray
-from sfr_fa.tasks import FunctionTask, Task
+from sfr_fa.agents.readouts import Readout, ReadoutRule, readout_vector
+from sfr_fa.agents.transition import Transition, check_size, check_state, check_transition
+from sfr_fa.arrays import FloatArray, finite_number, positive_integer
+from sfr_fa.tasks import Task, as_task
 from sfr_theory.errors import InputError
 from sfr_theory.gpi import gpi_choice
 
@@ -122,12 +122,19 @@ class GpiAgent:
         loss: Loss = summed_squares,
         dtype: torch.dtype = torch.float32,
     ) -> None:
+        state_dim = positive_integer(state_dim, "state_dim")
+        num_actions = positive_integer(num_actions, "num_actions")
+        gamma, epsilon = finite_number(gamma, "gamma"), finite_number(epsilon, "epsilon")
         if not 0 <= gamma < 1:
             raise InputError(f"gamma is {gamma}; it must be at least 0 and below 1")
         if not 0 <= epsilon <= 1:
             raise InputError(f"epsilon is {epsilon}; it must be a probability")
         if dtype not in (torch.float32, torch.float64):
             raise InputError(f"dtype is {dtype}; it must be torch.float32 or torch.float64")
+        for name, function in (("clip", clip or no_clip), ("loss", loss), ("new_task", new_task),
+                               ("approximator", approximator), ("optimiser", optimiser)):  # fmt: skip
+            if not callable(function):
+                raise InputError(f"{name} is {function!r}; it must be a function")
         self.state_dim, self.num_actions = state_dim, num_actions
         self.gamma, self.epsilon, self.dtype = gamma, epsilon, dtype
         self.feature_map, self.cumulant, self.readout_rule = feature_map, cumulant, readout
@@ -157,9 +164,14 @@ class GpiAgent:
         Agents that learn the reward function online need not be told it.
         """
         self._refuse_if_diverged()
-        known = None if task is None else _as_task(task)
-        readout = self.readout_rule.start(known, self.streams.weights, self.dtype)
-        self.new_task(self.library, self.streams.weights)
+        known = None if task is None else self._of_our_features(as_task(task))
+        before = self.streams.weights.bit_generator.state
+        try:
+            readout = self.readout_rule.start(known, self.streams.weights, self.dtype)
+            self.new_task(self.library, self.streams.weights)
+        except BaseException:
+            self.streams.weights.bit_generator.state = before
+            raise
         # Policies that were forgotten take their readouts with them.
         self.readouts = [*self.readouts[: len(self.library) - 1], readout]
         self.gpi_counts_by_task.append(np.zeros(len(self.library), dtype=np.int64))
@@ -168,8 +180,12 @@ class GpiAgent:
     def act(self, state: Any) -> int:
         """The epsilon-greedy GPI action at a state."""
         self._refuse_if_not_ready()
-        state = check_state(state, self.state_dim)
-        source_policy, greedy_action = self._gpi(self._all_values(state))
+        state = check_state(state, self.state_dim, self._largest)
+        try:
+            source_policy, greedy_action = self._gpi(self._all_values(state))
+        except DivergedError as error:
+            self._failure = str(error)
+            raise
         self._choice = _Choice(state.copy(), source_policy)
         self.gpi_counts[source_policy] += 1
         explore, which = self.streams.exploration.random(2)
@@ -178,12 +194,14 @@ class GpiAgent:
     def learn(self, transition: Transition) -> float:
         """One step of the listing; returns the loss of the current policy before its update."""
         self._refuse_if_not_ready()
-        step = check_transition(transition, self.state_dim, self.num_actions)
+        step = check_transition(transition, self.state_dim, self.num_actions, self._largest)
         phi_t = self.feature_map(step)
+        if self.feature_map.space is not None:
+            phi_t = check_size(one_member(self.feature_map.space, phi_t), self._largest, "the feature vector")
         current = len(self.library) - 1
-        source_policy = self._source_policy(step.state)
-        self._choice = None
         try:
+            source_policy = self._source_policy(step.state)
+            self._choice = None
             return self._learn(step, phi_t, current, source_policy)
         except DivergedError as error:
             self._failure = str(error)
@@ -212,15 +230,25 @@ class GpiAgent:
     def values(self, state: Any, reward: Task | Callable[[FloatArray], Any] | None = None) -> FloatArray:
         """Q_k(s, a) of all stored policies under a reward function of the agent's features: (K, A).
 
-        `reward` is a task or a vectorised function of features; without it, the current task counts.
+        `reward` is a task or a vectorised function of features; without it, the current task counts. What can
+        be asked depends on what the agent sums:
+
+            SFR, MB SFR       any reward function
+            SF                any that is linear; another is fitted, in a box on make_agent's `fit_points`
+            CSFR              a sum over feature dimensions: LinearTask, GaussianTask, AdditiveTask
+            Q                 none but the current task
+
+        Learned features (-h) are what `reward` is a function of then. Asking changes nothing.
         """
         self._refuse_if_not_ready()
-        values = self._all_values(check_state(state, self.state_dim))
+        values = self._all_values(check_state(state, self.state_dim, self._largest))
         if reward is None:
             return self._q(values, self.readouts[-1].vector).astype(np.float64)
         # A fit that starts at random must not disturb the agent's own stream.
-        vector = self.readout_rule.known.read(_as_task(reward), np.random.default_rng(0))
-        return self._q(values, self._tensor(vector)).astype(np.float64)
+        vector = readout_vector(
+            self.readout_rule.known, as_task(reward), np.random.default_rng(0), self.dtype
+        )
+        return self._q(values, vector).astype(np.float64)
 
     @property
     def num_policies(self) -> int:
@@ -284,6 +312,23 @@ class GpiAgent:
 
     # --- The equations ----------------------------------------------------------------------------
 
+    @property
+    def _largest(self) -> float:
+        """The largest number of this agent's arithmetic."""
+        return torch.finfo(self.dtype).max
+
+    def _of_our_features(self, task: Task) -> Task:
+        """`task`, if it rewards vectors of the length that the agent learns from."""
+        # Learned features are not those that the task rewards, and rewards alone (Q) have none.
+        if isinstance(self.feature_map, EnvironmentFeatures):
+            n = self.feature_map.space.dimensions
+            found = getattr(task, "dimensions", n)
+            if found != n:
+                raise InputError(
+                    f"the task rewards {found} feature dimensions; this agent's features have {n}"
+                )
+        return task
+
     def _tensor(self, array: FloatArray) -> Tensor:
         return torch.tensor(array, dtype=self.dtype)
 
@@ -291,8 +336,7 @@ class GpiAgent:
         """value_k(s, a): (K, A, D)."""
         values = self.library.values(self._tensor(state))
         if not _finite(values):
-            self._failure = f"the values have diverged after {self.steps_learned} steps; {_ADVICE}"
-            raise DivergedError(self._failure)
+            raise DivergedError(f"the values have diverged after {self.steps_learned} steps; {_ADVICE}")
         return values
 
     def _q(self, values: Tensor, readout: Tensor) -> FloatArray:
@@ -347,10 +391,6 @@ class GpiAgent:
 
 
 _ADVICE = "a smaller learning_rate may help"
-
-
-def _as_task(reward: Task | Callable[[FloatArray], Any]) -> Task:
-    return reward if isinstance(reward, Task) else FunctionTask(reward)
 
 
 def _finite(tensor: Tensor) -> bool:

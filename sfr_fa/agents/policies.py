@@ -2,7 +2,8 @@
 
 Policy k is an `nn.Module` that an optimiser of the user's choice trains in place. Its parameters are views of
 row k of one tensor for each parameter, so that GPI reads all K policies in a single batched pass and nothing
-is ever copied between the two.
+is ever copied between the two. What takes the views apart (a copy, a pickle, `module.double().float()`) is
+noticed, and the modules, which hold the weights that are trained, are stacked again.
 """
 
 from __future__ import annotations
@@ -35,6 +36,20 @@ class PolicyLibrary:
         self.modules: list[nn.Module] = []
         self.optimisers: list[Optimizer] = []
         self._stacks: dict[str, Tensor] = {}
+        self._views: list[tuple[nn.Parameter, int]] = []
+        """Each parameter of each module, and the address of its place in the stack."""
+        self._probe_optimiser()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Modules with storage of their own: each view would drag the whole stack along."""
+        # Copied together, optimisers keep training the parameters of the modules.
+        modules, optimisers = copy.deepcopy((self.modules, self.optimisers))
+        own = {"modules": modules, "optimisers": optimisers, "_stacks": {}, "_views": []}
+        return self.__dict__ | own
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._link()
 
     def __len__(self) -> int:
         return len(self.modules)
@@ -42,6 +57,8 @@ class PolicyLibrary:
     @property
     def parameters(self) -> dict[str, Tensor]:
         """All policies' parameters, each (K, ...)."""
+        if any(parameter.data_ptr() != address for parameter, address in self._views):
+            self._link()
         return {name: stack[: len(self)] for name, stack in self._stacks.items()}
 
     def add_fresh(self, rng: np.random.Generator) -> None:
@@ -52,8 +69,11 @@ class PolicyLibrary:
         """theta_i <- theta_{i-1}; the optimiser starts without memory."""
         self._append(copy.deepcopy(self.modules[-1]))
 
-    def clear(self) -> None:
+    def restart(self, rng: np.random.Generator) -> None:
+        """A policy with newly drawn weights in place of all others."""
+        module = self._new_module(rng)
         self.modules, self.optimisers, self._stacks = [], [], {}
+        self._append(module)
 
     def values(self, state: Tensor) -> Tensor:
         """value_k(s, a) of all policies: (state,) -> (K, A, D)."""
@@ -63,6 +83,7 @@ class PolicyLibrary:
     def state_dict(self) -> dict[str, Any]:
         return {
             "parameters": self.parameters,
+            "buffers": [dict(module.named_buffers()) for module in self.modules],
             "optimisers": [optimiser.state_dict() for optimiser in self.optimisers],
         }
 
@@ -70,61 +91,99 @@ class PolicyLibrary:
         """Replace all policies by saved ones; the parameters must be those of this approximator."""
         parameters: Mapping[str, Tensor] = state["parameters"]
         optimiser_states: Sequence[Mapping[str, Any]] = state["optimisers"]
+        buffers: Sequence[Mapping[str, Tensor]] = state.get("buffers", [{}] * len(optimiser_states))
         with torch.random.fork_rng(devices=[]):
             template = self._new_module(np.random.default_rng(0))
         expected = {name: tuple(p.shape) for name, p in template.named_parameters()} if parameters else {}
         found = {name: tuple(stack.shape[1:]) for name, stack in parameters.items()}
         if expected != found:
             raise InputError(f"the saved networks have parameters {found}; this agent's have {expected}")
+        expected = {name: tuple(b.shape) for name, b in template.named_buffers()}
+        for saved in buffers:
+            found = {name: tuple(buffer.shape) for name, buffer in saved.items()}
+            if expected != found:
+                raise InputError(f"the saved networks have buffers {found}; this agent's have {expected}")
         loaded = PolicyLibrary(self.approximator, self._shape, self.optimiser, self._dtype)
         for k, optimiser_state in enumerate(optimiser_states):
             module = copy.deepcopy(template)
             with torch.no_grad():
                 for name, parameter in module.named_parameters():
                     parameter.copy_(parameters[name][k])
+                for name, buffer in module.named_buffers():
+                    buffer.copy_(buffers[k][name])
             loaded._append(module)
             loaded.optimisers[k].load_state_dict(dict(optimiser_state))
-        self.modules, self.optimisers, self._stacks = loaded.modules, loaded.optimisers, loaded._stacks
+        self.__dict__.update(loaded.__dict__)
 
     def _new_module(self, rng: np.random.Generator) -> nn.Module:
         module = self.approximator(self._shape, rng)
         if not isinstance(module, nn.Module):
             raise InputError(f"the approximator returned {module!r}; it must be a torch.nn.Module")
         module = module.to(self._dtype)
-        needed = (1, self._shape.num_actions, self._shape.dimensions)
-        with torch.no_grad():
-            try:
-                output = module(torch.zeros(1, self._shape.state_dim, dtype=self._dtype))
-            except RuntimeError as error:
-                raise InputError(
-                    f"the approximator fails on a batch of states of shape (1, {self._shape.state_dim}): "
-                    f"{error}"
-                ) from None
-        if output.shape != needed:
-            raise InputError(
-                f"the approximator maps a batch of one state to shape {tuple(output.shape)}; this agent "
-                f"needs {needed}: one row for each action, one column for each entry of the cumulant"
-            )
+        self._probe(module)
         return module
 
+    def _probe(self, module: nn.Module) -> None:
+        """Refuse a module that fails on one state, alone as in learning or stacked as in GPI."""
+        parameters = {name: parameter[None] for name, parameter in module.named_parameters()}
+        if not parameters:
+            raise InputError("the approximator has no parameters; there is nothing to learn")
+        state = torch.linspace(-1, 1, self._shape.state_dim, dtype=self._dtype)[None]
+        with torch.no_grad():
+            try:
+                output = module(state)
+                answers = [stacked_values(module, parameters, state) for _ in range(2)]
+            except Exception as error:
+                raise InputError(
+                    f"the approximator fails on a batch of states of shape (1, {self._shape.state_dim}), "
+                    f"alone or stacked by torch.func.vmap: {error}"
+                ) from error
+        needed = (1, self._shape.num_actions, self._shape.dimensions)
+        for result, shape in ((output, needed), (answers[0], (1, *needed))):
+            if not isinstance(result, Tensor):
+                raise InputError(f"the approximator returns {type(result).__name__}; it must return a tensor")
+            if result.shape != shape:
+                raise InputError(
+                    f"the approximator maps a batch of one state to shape {tuple(result.shape)}; this agent "
+                    f"needs {shape}: one row for each action, one column for each entry of the cumulant"
+                )
+        if not torch.equal(*answers):
+            raise InputError(
+                "the approximator gives two answers to one state; it must not draw random numbers (dropout)"
+            )
+
+    def _probe_optimiser(self) -> None:
+        """Refuse what cannot train: one step on a parameter of no consequence."""
+        parameter = nn.Parameter(torch.zeros(2, 2, dtype=self._dtype))
+        try:
+            optimiser = self.optimiser([parameter])
+            optimiser.zero_grad()
+            parameter.sum().backward()
+            # LBFGS alone asks for a function that computes the loss again, which an online step cannot offer.
+            optimiser.step()
+        except Exception as error:
+            raise InputError(f"the optimiser cannot make a plain step(): {error}") from error
+
     def _append(self, module: nn.Module) -> None:
-        k = len(self)
-        for name, parameter in module.named_parameters():
-            stack = self._stacks.get(name)
-            if stack is None or len(stack) == k:
-                # Twice the room, so that K policies cost O(K) copies in all.
-                larger = torch.zeros((max(1, 2 * k), *parameter.shape), dtype=self._dtype)
-                if stack is not None:
-                    larger[:k] = stack
-                self._stacks[name] = larger
         self.modules.append(module)
-        for index, stored in enumerate(self.modules):
-            for name, parameter in stored.named_parameters():
-                row = self._stacks[name][index]
+        self._link()
+        self.optimisers.append(self.optimiser(module.parameters()))
+
+    def _link(self) -> None:
+        """Make the parameters of all modules views of the stacks; what they hold goes into their rows."""
+        self._views = []
+        # Twice the room whenever it is short, so that K policies cost O(K) copies in all.
+        room = 1 << (len(self) - 1).bit_length()
+        for k, module in enumerate(self.modules):
+            for name, parameter in module.named_parameters():
+                if name not in self._stacks or len(self._stacks[name]) < room:
+                    self._stacks[name] = torch.zeros((room, *parameter.shape), dtype=self._dtype)
+                row = self._stacks[name][k]
                 if parameter.data_ptr() != row.data_ptr():
                     row.copy_(parameter.detach())
+                    parameter.grad = None
                     parameter.data = row
-        self.optimisers.append(self.optimiser(module.parameters()))
+                self._views.append((parameter, row.data_ptr()))
 
 
 NewTask = Callable[[PolicyLibrary, np.random.Generator], None]
@@ -141,5 +200,4 @@ def copy_previous(library: PolicyLibrary, rng: np.random.Generator) -> None:
 
 def start_afresh(library: PolicyLibrary, rng: np.random.Generator) -> None:
     """Forget the old policy; the new one starts at random (algo:QL)."""
-    library.clear()
-    library.add_fresh(rng)
+    library.restart(rng)

@@ -16,6 +16,7 @@ A rule (one for an agent) starts a readout (one for a task).
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -26,14 +27,11 @@ from torch import Tensor, nn
 
 from sfr_fa.agents.cumulants import TentCode
 from sfr_fa.agents.errors import DivergedError
-from sfr_fa.arrays import FloatArray, finite_array
+from sfr_fa.arrays import INITIAL_DEVIATION, FloatArray, finite_array, positive_number
 from sfr_fa.feature_spaces import DiscreteFeatures, FeatureSpace
 from sfr_fa.reward_fitting import WeightFit, l1_weights
-from sfr_fa.tasks import AdditiveReward, LinearTask, Task, check_task
+from sfr_fa.tasks import AdditiveReward, LinearTask, Task, checked_rewards, rewards_of
 from sfr_theory.errors import InputError
-
-INITIAL_DEVIATION = 0.01
-
 
 # --- The readout of one task --------------------------------------------------------------------
 
@@ -169,7 +167,12 @@ class Weights:
                     "features that occur, on which SF fits its weights"
                 )
             points = self.space.vectors
-        return finite_array(self.fit(points, task.reward(points), rng), "fitted weights", ("dimensions",))
+        weights = finite_array(self.fit(points, rewards_of(task, points), rng), "weight_fit", ("dimensions",))
+        if weights.size != self.space.dimensions:
+            raise InputError(
+                f"weight_fit returned {weights.size} weights for {self.space.dimensions} feature dimensions"
+            )
+        return weights
 
 
 @dataclass(frozen=True)
@@ -184,7 +187,7 @@ class AtFeatures:
         return self.space.vectors
 
     def read(self, task: Task, rng: np.random.Generator) -> FloatArray:
-        return check_task(task, self.space).reward(self.space.vectors)
+        return rewards_of(task, self.space.vectors)
 
 
 @dataclass(frozen=True)
@@ -207,8 +210,11 @@ class AtBins:
                 "component(k, x). AdditiveTask makes one from functions r_k"
             )
         _of_dimensions(task, self.code.space)
-        parts = [task.component(k, centres) for k, centres in enumerate(self.code.centres)]
-        return finite_array(np.concatenate(parts), "the task's rewards at the bins", ("bins",))
+        parts = [
+            checked_rewards(task.component(k, centres), f"the task's component({k}, x)", centres.shape)
+            for k, centres in enumerate(self.code.centres)
+        ]
+        return np.concatenate(parts)
 
 
 def _of_dimensions(task: Any, space: FeatureSpace) -> Any:
@@ -297,7 +303,24 @@ class Given(_StartsFixed):
     def start(self, task: Task | None, rng: np.random.Generator, dtype: torch.dtype) -> Readout:
         if task is None:
             raise InputError("this agent is given the reward function: start_task needs the task")
-        return FixedReadout(torch.tensor(self.known.read(task, rng), dtype=dtype))
+        return FixedReadout(readout_vector(self.known, task, rng, dtype))
+
+
+def readout_vector(known: KnownReward, task: Task, rng: np.random.Generator, dtype: torch.dtype) -> Tensor:
+    """v of a known task in the agent's arithmetic, where rewards may be too large."""
+    vector = torch.tensor(known.read(task, rng), dtype=dtype)
+    if not torch.isfinite(vector).all():
+        raise InputError(
+            f"the task's rewards are too large for {dtype}; no more than {torch.finfo(dtype).max:.3g}"
+        )
+    return vector
+
+
+def _is_linear(model: RewardModel) -> bool:
+    """Whether a reward model is the linear one, or one derived from it, perhaps with settings filled in."""
+    while isinstance(model, functools.partial):
+        model = model.func
+    return isinstance(model, type) and issubclass(model, LinearRewardModel)
 
 
 @dataclass(frozen=True)
@@ -309,20 +332,40 @@ class LearnedOnline:
     learning_rate: float
 
     def __post_init__(self) -> None:
-        if not self.learning_rate > 0:
-            raise InputError(f"reward_learning_rate is {self.learning_rate}; it must be positive")
-        if self.known.linear_only and self.model is not LinearRewardModel:
+        object.__setattr__(self, "learning_rate", positive_number(self.learning_rate, "reward_learning_rate"))
+        if self.known.linear_only and not _is_linear(self.model):
             raise InputError(
-                "successor features and tent codes value linear reward models only; an MLP reward model "
-                "needs values for whole features (SFR-R)"
+                "successor features and tent codes value linear reward models only (LinearRewardModel); "
+                "an MLP reward model needs values for whole features (SFR-R)"
             )
 
     def start(self, task: Task | None, rng: np.random.Generator, dtype: torch.dtype) -> LearnedReadout:
-        points = self.known.points
-        model = self.model(points.shape[1], rng).to(dtype)
-        return LearnedReadout(model, torch.tensor(points, dtype=dtype), self.learning_rate)
+        points = torch.tensor(self.known.points, dtype=dtype)
+        model = self.model(points.shape[1], rng)
+        if not isinstance(model, nn.Module):
+            raise InputError(f"reward_model returned {model!r}; it must be a torch.nn.Module")
+        model = model.to(dtype)
+        if not any(True for _ in model.parameters()):
+            raise InputError("reward_model has no parameters; there is nothing to learn")
+        try:
+            with torch.no_grad():
+                values = model(points)
+        except Exception as error:
+            raise InputError(
+                f"reward_model fails on features of shape {tuple(points.shape)}: {error}"
+            ) from error
+        if not isinstance(values, Tensor) or values.shape != points.shape[:1]:
+            found = tuple(values.shape) if isinstance(values, Tensor) else type(values).__name__
+            raise InputError(
+                f"reward_model maps features of shape {tuple(points.shape)} to {found}; it must give one "
+                f"number for each: ({len(points)},)"
+            )
+        return LearnedReadout(model, points, self.learning_rate)
 
     def restore(self, state: Mapping[str, Any], dtype: torch.dtype) -> LearnedReadout:
         readout = self.start(None, np.random.default_rng(0), dtype)
-        readout.load_state_dict(state)
+        try:
+            readout.load_state_dict(state)
+        except (RuntimeError, ValueError, KeyError) as error:
+            raise InputError(f"the saved reward model is not one of this agent: {error}") from None
         return readout

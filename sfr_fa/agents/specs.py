@@ -29,7 +29,7 @@ from sfr_fa.agents.cumulants import (
     RewardCumulant,
     TentCode,
 )
-from sfr_fa.agents.features import EnvironmentFeatures, FeatureMap, LearnedFeatures, NoFeatures
+from sfr_fa.agents.features import EnvironmentFeatures, FeatureMap, LearnedFeatureMap, NoFeatures
 from sfr_fa.agents.gpi_agent import AgentStreams, Clip, GpiAgent, Loss, summed_squares
 from sfr_fa.agents.policies import NewTask, copy_previous, start_afresh
 from sfr_fa.agents.readouts import (
@@ -44,8 +44,8 @@ from sfr_fa.agents.readouts import (
     RewardModel,
     Weights,
 )
-from sfr_fa.arrays import FloatArray
-from sfr_fa.feature_spaces import FeatureSpace
+from sfr_fa.arrays import FloatArray, positive_integer, positive_number
+from sfr_fa.feature_spaces import BoxFeatures, DiscreteFeatures, FeatureSpace
 from sfr_fa.reward_fitting import WeightFit, l1_weights
 from sfr_theory.errors import InputError
 
@@ -87,12 +87,23 @@ def no_features(settings: Settings) -> FeatureMap:
 
 
 def environment(settings: Settings) -> FeatureMap:
-    return EnvironmentFeatures(settings.need("feature_space", "learns from the environment's features"))
+    space = settings.need("feature_space", "learns from the environment's features")
+    if isinstance(space, (DiscreteFeatures, BoxFeatures)):
+        return EnvironmentFeatures(space)
+    raise InputError(
+        f"feature_space is {space!r}; it must be DiscreteFeatures(vectors) for a finite set of features or "
+        f"BoxFeatures(low, high) for a box, which from a Gymnasium Box is BoxFeatures(box.low, box.high)"
+    )
 
 
 def learned_features(settings: Settings) -> FeatureMap:
     settings.take("feature_space", None)
     feature_map = settings.need("feature_map", "learns from learned features")
+    if not isinstance(feature_map, LearnedFeatureMap):
+        raise InputError(
+            f"feature_map is {feature_map!r}; it must be LearnedFeatures(matrix), or a function of "
+            f"transitions with state_dim and space"
+        )
     state_dim = settings.take("state_dim", None)
     if feature_map.state_dim != state_dim:
         raise InputError(
@@ -198,10 +209,10 @@ def make_agent(
     gamma: float,
     epsilon: float,
     learning_rate: float,
-    rng: np.random.Generator | AgentStreams,
+    rng: np.random.Generator | AgentStreams | int,
     reward_learning_rate: float | None = None,
     model_learning_rate: float | None = None,
-    feature_map: LearnedFeatures | None = None,
+    feature_map: LearnedFeatureMap | None = None,
     reward_model: RewardModel | None = None,
     weight_fit: WeightFit | None = None,
     fit_points: FloatArray | None = None,
@@ -216,7 +227,8 @@ def make_agent(
 
     feature_space         the environment's features; None for agents that do not read them
     learning_rate         alpha, of the value networks
-    rng                   spawns the streams of initial weights and of exploration; or both ready made
+    rng                   spawns the streams of initial weights and of exploration; or its seed, or both ready
+                          made
     reward_learning_rate  alpha_w or alpha_R, for agents that learn the reward online (-R, -h)
     model_learning_rate   beta, for the one-step model (MB)
     feature_map           learned features, for -h agents
@@ -232,13 +244,17 @@ def make_agent(
     """
     if isinstance(agent, str) and agent not in AGENT_SPECS:
         raise InputError(f"there is no agent {agent!r}; the agents are {', '.join(AGENT_SPECS)}")
+    if not isinstance(agent, (str, AgentSpec)):
+        raise InputError(f"agent is {agent!r}; it must be a name ({', '.join(AGENT_SPECS)}) or an AgentSpec")
     name, spec = (agent, AGENT_SPECS[agent]) if isinstance(agent, str) else ("this agent", agent)
-    for label, size in (("state_dim", state_dim), ("num_actions", num_actions)):
-        if not isinstance(size, (int, np.integer)) or size < 1:
-            raise InputError(f"{label} is {size!r}; it must be a positive integer")
-    if not learning_rate > 0:
-        raise InputError(f"learning_rate is {learning_rate}; it must be positive")
-    streams = rng if isinstance(rng, AgentStreams) else AgentStreams.spawn(rng)
+    state_dim = positive_integer(state_dim, "state_dim")
+    num_actions = positive_integer(num_actions, "num_actions")
+    learning_rate = positive_number(learning_rate, "learning_rate")
+    for label, function in (("optimiser", optimiser), ("weight_fit", weight_fit or l1_weights),
+                            ("reward_model", reward_model or LinearRewardModel)):  # fmt: skip
+        if not callable(function):
+            raise InputError(f"{label} is {function!r}; it must be a function or a class")
+    streams = _streams(rng)
     general = {"state_dim": state_dim, "num_actions": num_actions, "streams": streams, "dtype": dtype}
     optional = {
         "feature_space": feature_space, "reward_learning_rate": reward_learning_rate,
@@ -268,3 +284,13 @@ def make_agent(
         loss=loss,
         dtype=dtype,
     )
+
+
+def _streams(rng: np.random.Generator | AgentStreams | int) -> AgentStreams:
+    if isinstance(rng, AgentStreams):
+        return rng
+    if isinstance(rng, (int, np.integer)) and not isinstance(rng, bool) and rng >= 0:
+        rng = np.random.default_rng(rng)
+    if not isinstance(rng, np.random.Generator):
+        raise InputError(f"rng is {rng!r}; it must be a numpy.random.Generator, a seed, or AgentStreams")
+    return AgentStreams.spawn(rng)

@@ -29,21 +29,39 @@ class Transition:
     terminal: bool
 
 
-def check_state(state: Any, dimensions: int, name: str = "the state") -> FloatArray:
-    """`state` as float64, if it is a vector of `dimensions` finite numbers."""
+def check_state(state: Any, dimensions: int, largest: float, name: str = "the state") -> FloatArray:
+    """`state` as float64, if it is a vector of `dimensions` numbers of at most `largest`.
+
+    That is the largest number of the agent's own arithmetic, in which anything larger would be infinite.
+    """
     try:
         values = np.asarray(state, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputError(f"{name} must be a vector of {dimensions} numbers, not {state!r}") from None
+        raise InputError(
+            f"{name} must be a vector of {dimensions} numbers, not {state!r}; {_FLATTEN}"
+        ) from None
     if values.shape != (dimensions,):
-        raise InputError(f"{name} has shape {values.shape}; this agent needs ({dimensions},)")
-    if not np.isfinite(values).all():
-        k = int(np.argmin(np.isfinite(values)))
-        raise InputError(f"{name} has {values[k]} at position {k}; every entry must be a finite number")
+        advice = "" if values.ndim == 1 else f"; {_FLATTEN}"
+        raise InputError(f"{name} has shape {values.shape}; this agent needs ({dimensions},){advice}")
+    return check_size(values, largest, name)
+
+
+_FLATTEN = "gymnasium.wrappers.FlattenObservation makes vectors of other observations"
+
+
+def check_size(values: FloatArray, largest: float, name: str) -> FloatArray:
+    """`values` (n,), if all are finite and at most `largest`."""
+    fits = np.abs(values) <= largest  # false for NaN
+    if not fits.all():
+        k = int(np.argmin(fits))
+        limit = f" of at most {largest:.3g}" if np.isfinite(values[k]) else ""
+        raise InputError(
+            f"{name} has {values[k]} at position {k}; every entry must be a finite number{limit}"
+        )
     return values
 
 
-def check_transition(transition: Transition, state_dim: int, num_actions: int) -> Transition:
+def check_transition(transition: Transition, state_dim: int, num_actions: int, largest: float) -> Transition:
     """The transition in plain types: float64 states, int action, float reward, bool terminal."""
     action, reward, terminal = transition.action, transition.reward, transition.terminal
     if not isinstance(action, (int, np.integer)) or not 0 <= action < num_actions:
@@ -52,15 +70,16 @@ def check_transition(transition: Transition, state_dim: int, num_actions: int) -
         reward = float(reward)
     except (TypeError, ValueError):
         raise InputError(f"the reward is {reward!r}; it must be a number") from None
-    if not math.isfinite(reward):
-        raise InputError(f"the reward is {reward}; it must be a finite number")
+    if not abs(reward) <= largest:
+        limit = f" of at most {largest:.3g}" if math.isfinite(reward) else ""
+        raise InputError(f"the reward is {reward}; it must be a finite number{limit}")
     if not isinstance(terminal, (bool, np.bool_)):
         raise InputError(f"terminal is {terminal!r}; it must be True or False")
     return Transition(
-        check_state(transition.state, state_dim, "the state"),
+        check_state(transition.state, state_dim, largest, "the state"),
         int(action),
         reward,
         transition.features,
-        check_state(transition.next_state, state_dim, "the next state"),
+        check_state(transition.next_state, state_dim, largest, "the next state"),
         bool(terminal),
     )

@@ -284,7 +284,7 @@ def test_a_bad_state_to_act_on_draws_nothing() -> None:
     [
         ("SF", None, "start_task needs the task"),
         ("SF", LinearTask(np.ones(4)), "rewards 4 feature dimensions"),
-        ("SFR", "orange", "needs a function of features, not 'orange'"),
+        ("SFR", "orange", "'orange' is neither"),
         ("SF", lambda phi: phi, "must be vectorised"),
         ("CSFR", FunctionTask(lambda phi: phi[..., 0]), "by its parts"),
         ("CSFR", LinearTask(np.ones(2)), "rewards 2 feature dimensions"),
@@ -340,7 +340,7 @@ ILLEGAL: dict[str, tuple[str, Any, dict[str, Any], str]] = {
     "gamma of 1": ("Q", None, {"gamma": 1.0}, "gamma is 1.0"),
     "epsilon of 2": ("Q", None, {"epsilon": 2.0}, "epsilon is 2.0"),
     "no learning rate": ("Q", None, {"learning_rate": 0.0}, "learning_rate is 0.0"),
-    "beta of 0": ("MB SFR", DISCRETE, {"model_learning_rate": 0.0}, "would never learn"),
+    "beta of 0": ("MB SFR", DISCRETE, {"model_learning_rate": 0.0}, "must be positive"),
     "one bin": ("CSFR", BOX, {"bins": 1}, "at least 2 bins"),
     "integers": ("Q", None, {"dtype": torch.int64}, "torch.float32 or torch.float64"),
     "fit points outside": ("SF", BOX, {"fit_points": np.full((2, 3), 7.0)}, "must lie between"),

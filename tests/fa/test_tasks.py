@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 import pickle
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -191,8 +193,57 @@ class TestRewards:
         for task in (sample_linear_task(rng), sample_general_task(rng)):
             assert check_task(task, OBJECT_COLLECTION_FEATURES) is task
         assert isinstance(check_task(sample_racer_task(rng), RACER_FEATURES), Task)
-        with pytest.raises(InputError, match="method reward"):
-            check_task(lambda phi: 0.0, RACER_FEATURES)
+        assert isinstance(check_task(lambda phi: phi[..., 0], RACER_FEATURES), FunctionTask)
+        for bad, sentence in (
+            (lambda phi: 0.0, "vectorised"),
+            (3, "3 is neither"),
+            (LinearTask, "is neither"),
+        ):
+            with pytest.raises(InputError, match=sentence):
+                check_task(bad, RACER_FEATURES)
+
+
+class TestWhatAUserMayHandIn:
+    @pytest.mark.parametrize(
+        ("make", "sentence"),
+        [
+            (lambda: task_from_json({"kind": ["x"]}), "whose kind is one of"),
+            (lambda: TableTask([1, 2], [1, 2]), "needs its DiscreteFeatures first"),  # type: ignore[arg-type]
+            (lambda: AdditiveTask(lambda x: x), "list a function"),  # type: ignore[arg-type]
+            (lambda: GaussianTask("ab"), "list the Gaussians"),  # type: ignore[arg-type]
+            (lambda: sample_racer_task(np.random.default_rng(0), "a"), "unit is 'a'"),  # type: ignore[arg-type]
+        ],
+    )
+    def test_what_is_no_task_gets_a_sentence(self, make: Callable[[], object], sentence: str) -> None:
+        with pytest.raises(InputError, match=sentence):
+            make()
+
+    def test_gaussians_may_come_as_one_array(self) -> None:
+        assert GaussianTask(np.ones((3, 1, 2))) == GaussianTask([[[1, 1]]] * 3)
+
+    @pytest.mark.parametrize("make_copy", [copy.deepcopy, lambda task: pickle.loads(pickle.dumps(task))])
+    def test_copies_are_as_read_only_as_the_original(self, make_copy: Callable[[Any], Any]) -> None:
+        rng = np.random.default_rng(0)
+        linear, table, gaussian = map(
+            make_copy, (sample_linear_task(rng), sample_general_task(rng), sample_racer_task(rng))
+        )
+        box = make_copy(RACER_FEATURES)
+        for array in (
+            linear.weights, table.rewards, table.space.vectors, *gaussian.components, box.low, box.high
+        ):  # fmt: skip
+            assert not array.flags.writeable
+        assert box == RACER_FEATURES
+
+    def test_a_function_that_writes_to_its_argument_harms_nobody(self) -> None:
+        def careless(phi: np.ndarray) -> np.ndarray:
+            phi *= 0
+            return phi[..., 0]
+
+        features = np.ones((2, 3))
+        assert check_task(FunctionTask(careless), OBJECT_COLLECTION_FEATURES)
+        FunctionTask(careless).reward(features)
+        AdditiveTask((lambda x: np.negative(x, out=x),) * 3).reward(features)
+        assert (features == 1).all()
 
 
 class TestJson:
