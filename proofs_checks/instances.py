@@ -12,7 +12,7 @@ import numpy as np
 
 from sfr_theory.bounds import BoundTerms, Evaluation
 from sfr_theory.claims import CheckResult, Verdict
-from sfr_theory.random_mdp import FAMILIES, Shape
+from sfr_theory.random_mdp import FAMILIES, ProblemBatch, Shape
 from sfr_theory.transfer import evaluate_batch
 
 SEED, PROBLEMS_PER_FAMILY, GAMMA, EPSILON = 0, 200, 0.9, 0.1
@@ -21,12 +21,16 @@ SHAPE = Shape()
 Bound = Callable[[Evaluation], BoundTerms]
 
 
-def supports(bound: Bound) -> CheckResult:
+def _as_drawn(batch: ProblemBatch) -> ProblemBatch:
+    return batch
+
+
+def supports(bound: Bound, change: Callable[[ProblemBatch], ProblemBatch] = _as_drawn) -> CheckResult:
     """SUPPORTED if no problem violates the bound, with the largest left/right; REFUTED otherwise."""
     rng = np.random.default_rng(SEED)
     problems, violations, worst = 0, 0, 0.0
     for family in FAMILIES.values():
-        batch = family(rng, PROBLEMS_PER_FAMILY, SHAPE, GAMMA, EPSILON)
+        batch = change(family(rng, PROBLEMS_PER_FAMILY, SHAPE, GAMMA, EPSILON))
         terms = bound(evaluate_batch(batch.mdps, batch.target, batch.sources, batch.perturbation))
         problems += len(batch)
         violations += int((~terms.holds).sum())

@@ -24,6 +24,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import sympy
 from sympy import QQ
 from sympy.polys.matrices import DomainMatrix
 from sympy.polys.rings import ring
@@ -191,3 +192,26 @@ def in_kernel_of(reward: Array, free: Array) -> Array:
     return np.stack(
         [v[2] * r[1] - v[1] * r[2], v[0] * r[2] - v[2] * r[0], v[1] * r[0] - v[0] * r[1]], axis=-1
     )
+
+
+# --- Rational functions of a few unknowns, as sympy expressions --------------------------------------------
+
+Expression = Any
+"""A sympy expression."""
+
+
+def vanishes(expression: Expression) -> bool:
+    """Whether a rational function is 0."""
+    return bool(sympy.cancel(sympy.together(expression)) == 0)
+
+
+def is_nonnegative(expression: Expression) -> bool:
+    """Whether numerator and denominator have no negative coefficient: >= 0 for nonnegative unknowns.
+
+    Sufficient, not necessary: False decides nothing.
+    """
+    numerator, denominator = sympy.fraction(sympy.cancel(sympy.together(expression)))
+    parts = (
+        sympy.Poly(part, sympy.Symbol("unused"), *part.free_symbols) for part in (numerator, denominator)
+    )
+    return all(coefficient >= 0 for part in parts for coefficient in part.coeffs())

@@ -1,24 +1,31 @@
 """How tight T2' is, and how far from tight the paper's constant: the checks of `check_tightness`, smaller.
 
-Attained: a family of problems with one or two states on which both sides of T2' are equal, in rational
-arithmetic. Never exceeded: for every choice of deterministic dynamics and policies the worst rewards and
+Attained: a family of problems with one or two states (`sfr_theory.tightness`) on which both sides of T2' are
+equal: in closed form for all gamma = k/(1+k) with k >= 0, all d >= 0 and eps >= 0, and in rational arithmetic
+for some, with everything solved anew. V^rho = (I - gamma P_rho)^-1 r_rho is a rational function of the three,
+and every inequality that the argument needs is one between polynomials without a negative coefficient.
+
+Never exceeded: for every choice of deterministic dynamics and policies the worst rewards and
 errors are the solution of a linear programme (`sfr_theory.tightness`); here all of them with up to two
 states, two actions and one source.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 
 import numpy as np
+import sympy
 
+from proofs_checks.argument import Step, broken, proves
 from proofs_checks.proof import Broken, Proof
+from proofs_checks.symbolic import Expression, is_nonnegative, vanishes
 from sfr_theory import check_tightness as tightness
 from sfr_theory.claims import CheckResult, Verdict
-from sfr_theory.tightness import Size
+from sfr_theory.tightness import Size, attaining_family
 
 GAMMAS = [Fraction(1, 2), Fraction(9, 10), Fraction(99, 100)]
 SIZES = (Size(1, tightness.ACTIONS, 1), Size(2, tightness.ACTIONS, 1))
@@ -41,13 +48,101 @@ def rows() -> tuple[tightness.Row, ...]:
     )
 
 
-def attained(distance: int, epsilon: int, states: int, gammas: list[Fraction]) -> CheckResult:
-    return tightness.check_attained(gammas, [(Fraction(distance), Fraction(epsilon))], states)
+def closed_form_steps(states: int, d: Expression, eps: Expression, slack: Expression = 0) -> Iterator[Step]:
+    """Why the family attains T2', with every value in closed form."""
+    k = sympy.Symbol("k", nonnegative=True)
+    g = k / (1 + k)
+    family = attaining_family(d, eps, states, slack)
+    pairs = [(s, a) for s in range(states) for a in range(2)]
+    target, shift, error = (sympy.Matrix(rows) for rows in (family.target, family.shift, family.q_error))
+
+    def action_values(policy: list[int], reward: sympy.Matrix) -> tuple[sympy.Matrix, sympy.Matrix]:
+        """Q and V of a policy."""
+        follow = sympy.zeros(states, states)
+        for s, a in enumerate(policy):
+            follow[s, family.next_state[s][a]] = 1
+        earned = sympy.Matrix([reward[s, a] for s, a in enumerate(policy)])
+        value = (sympy.eye(states) - g * follow).inv() * earned
+        q = sympy.Matrix(states, 2, lambda s, a: reward[s, a] + g * value[family.next_state[s][a]])
+        return q, value
+
+    def is_greedy(policy: list[int], q: sympy.Matrix) -> bool:
+        return all(is_nonnegative(q[s, policy[s]] - q[s, a]) for s, a in pairs)
+
+    source_q, _ = action_values(family.source_policy, target + shift)
+    yield Step(
+        "pi_1 is greedy for its own values under r_1, so optimal", is_greedy(family.source_policy, source_q)
+    )
+    distances = [vanishes(shift[pair]) or vanishes(shift[pair] ** 2 - d**2) for pair in pairs]
+    yield Step("|r - r_1| is 0 or d everywhere", all(distances))
+    errors = [vanishes(error[pair]) or vanishes(error[pair] ** 2 - eps**2) for pair in pairs]
+    yield Step("errors of Q^{pi_1} under the target are 0 or eps in size", all(errors))
+    read, _ = action_values(family.source_policy, target)
+    yield Step(
+        "pi is greedy on Q^{pi_1} with its errors, so GPI may choose it",
+        is_greedy(family.gpi_policy, read + error),
+    )
+    best_q, best = action_values(family.optimal_policy, target)
+    yield Step(
+        "the rival is greedy for its own values, so V* is its value", is_greedy(family.optimal_policy, best_q)
+    )
+    gpi_q, gpi = action_values(family.gpi_policy, target)
+    right = 2 / (1 - g) * (g * d + eps)
+    yield Step("V*(0) - V^pi(0) = 2/(1-g) (g d + eps)", vanishes(best[0] - gpi[0] - right))
+    yield Step("Q*(0, stay) - Q^pi(0, stay) = g times that", vanishes(best_q[0, 0] - gpi_q[0, 0] - g * right))
 
 
-def jointly_attained() -> CheckResult:
-    members = [(Fraction(1), proportion) for proportion in tightness.PROPORTIONS]
-    return tightness.check_attained(GAMMAS, members, states=2)
+@dataclass(frozen=True)
+class Attained:
+    """Which part of the family attains T2': states, (d, eps) as unknowns, and (d, eps) to compute with."""
+
+    states: int
+    unknowns: tuple[Expression, Expression]
+    members: tuple[tuple[Fraction, Fraction], ...]
+
+    def steps(self, slack: Fraction = Fraction(0)) -> Iterator[Step]:
+        yield from closed_form_steps(self.states, *self.unknowns, sympy.Rational(slack))
+
+    def computed(self, slack: Fraction = Fraction(0)) -> CheckResult:
+        return tightness.check_attained(GAMMAS, self.members, self.states, slack)
+
+    def check(self) -> CheckResult:
+        computed = self.computed()
+        agrees = Step(
+            f"solved anew: {computed.evidence}, {computed.scope}", computed.verdict is Verdict.PROVED
+        )
+        d, eps = self.unknowns
+        return proves(
+            [*self.steps(), agrees],
+            f"(d, eps) = ({d}, {eps}), all reals >= 0, and all gamma in [0, 1); {self.states} "
+            f"state{'s' if self.states > 1 else ''}; symbolic. That nothing exceeds it: thm2/sharp and "
+            f"thm2/sharp-value",
+        )
+
+    @property
+    def teeth(self) -> tuple[Broken, ...]:
+        slack = Fraction(1, 1000)
+        return (
+            broken("with slack 1/1000 the closed forms attain it, too", lambda: self.steps(slack)),
+            Broken(
+                "with slack 1/1000 the ratio is 1, too",
+                lambda: self.computed(slack).verdict is Verdict.REFUTED,
+            ),
+        )
+
+    def proof(self, claim: str) -> Proof:
+        return Proof(claim, self.check, self.teeth)
+
+
+ZERO, ONE = Fraction(0), Fraction(1)
+D, EPS = sympy.symbols("d eps", nonnegative=True)
+BY_EPSILON = Attained(1, (sympy.Integer(0), EPS), ((ZERO, ONE),))
+BY_DISTANCE = Attained(2, (D, sympy.Integer(0)), ((ONE, ZERO),))
+JOINTLY = Attained(2, (D, EPS), tuple((ONE, proportion) for proportion in tightness.PROPORTIONS))
+
+
+def _ties_are_noticed(slack_of: Callable[[Fraction], Fraction]) -> bool:
+    return tightness.check_no_ties(GAMMAS, slack_of).verdict is Verdict.REFUTED
 
 
 def _larger(row: tightness.Row, factor: float) -> tightness.Row:
@@ -69,20 +164,15 @@ def _would_notice(check: Callable[[list[tightness.Row]], CheckResult]) -> Broken
     )
 
 
-def _slack_is_noticed() -> bool:
-    """A member of the family with slack is below 1, and the check must see it."""
-    problem = tightness.attaining_problem(GAMMAS[0], 1, 1, slack=Fraction(1, 1000))
-    ratio = tightness.MEASURES["sharp-q"].ratio(tightness.evaluate(problem))
-    return ratio is not None and ratio < 1
-
-
-SLACK = Broken("a problem with slack 1/1000 attains it, too", _slack_is_noticed)
-
 PROOFS: tuple[Proof, ...] = (
-    Proof("tightness/sharp-attained-epsilon", lambda: attained(0, 1, 1, GAMMAS), (SLACK,)),
-    Proof("tightness/sharp-attained-distance", lambda: attained(1, 0, 2, GAMMAS), (SLACK,)),
-    Proof("tightness/joint", jointly_attained, (SLACK,)),
-    Proof("tightness/no-tie-limit", lambda: tightness.check_no_ties(GAMMAS), (SLACK,)),
+    BY_EPSILON.proof("tightness/sharp-attained-epsilon"),
+    BY_DISTANCE.proof("tightness/sharp-attained-distance"),
+    JOINTLY.proof("tightness/joint"),
+    Proof("tightness/no-tie-limit", lambda: tightness.check_no_ties(GAMMAS), (
+        Broken("without slack nothing ties", lambda: _ties_are_noticed(lambda slack: Fraction(0))),
+        Broken("the gap is proportional to the root of the slack",
+               lambda: _ties_are_noticed(lambda slack: slack**2)),
+    )),
     Proof("tightness/sharp-never-exceeded", lambda: tightness.check_never_exceeded(list(rows())),
           (_would_notice(tightness.check_never_exceeded),)),
     Proof("tightness/printed-never-tight", lambda: tightness.check_printed(list(rows())),

@@ -177,7 +177,8 @@ TRANSFER = Section("Theorem 2", (
     Claim("tightness/sharp-never-exceeded", "",
           "No choice of dynamics, policies, rewards and errors exceeds T2'", SUPPORTED),
     Claim("tightness/printed-never-tight", "t:xi_gpi_formulation",
-          "The paper's constant is never tight for Q: the worst ratio is g, and g^2 with exact xi",
+          "The paper's constant is never tight for Q unless both sides are 0: the worst ratio is g, g^2 with "
+          "exact xi",
           SUPPORTED),
 ))  # fmt: skip
 

@@ -43,7 +43,7 @@ class Options:
     actions: int = Settings.actions
     """Actions of a random MDP."""
     features: int = Settings.features
-    """Features of a random MDP."""
+    """Features of a random MDP; mb/beta-zero needs two."""
     steps: int = Settings.steps
     """Steps of a learning path. Convergence is judged over the last two decades; with a gamma near 1 or many
     states a verdict may be INCONCLUSIVE until there are more. Without Numba a step takes some hundred times
@@ -51,7 +51,7 @@ class Options:
     gamma: float = Settings.gamma
     """Discount of the random MDPs, in [0, 1). The examples have their own."""
     beta: float = Settings.beta
-    """Learning rate of the one-step model, in (0, 1]."""
+    """Learning rate of the one-step model, from 1e-6 to 1."""
     seed: int = Settings.seed
     """Seed of all randomness; the same seed gives the same table."""
     claim: Annotated[list[str], tyro.conf.UseAppendAction] = field(default_factory=list)
@@ -84,6 +84,12 @@ def main(options: Options) -> int:
         options.beta, options.seed,
     )  # fmt: skip
     checks = selected(options.claim)
+    for check in checks:
+        if settings.features < check.min_features:
+            raise InputError(
+                f"features is {settings.features}; {check.claim.id} needs at least {check.min_features}: add "
+                f"features, or name other claims with --claim"
+            )
     if options.plot:
         drawable([check.claim.id for check in checks])
     if not has_numba():

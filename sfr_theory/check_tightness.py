@@ -240,7 +240,7 @@ ATTAINED_DISTANCE = Claim(
 )  # fmt: skip
 JOINT = Claim(
     "tightness/joint", "",
-    "Both parts of T2' are attained at once: d > 0, eps > 0 and ratio exactly 1, at each (d, eps) of the scope",
+    "Both parts of T2' are attained at once: d, eps > 0 and ratio exactly 1, at each (d, eps) of the scope",
     Verdict.PROVED,
 )  # fmt: skip
 NO_TIES = Claim(

@@ -14,7 +14,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.random import default_rng
 
-from sfr_theory.arithmetic import Array, exact_array
+from sfr_theory.arithmetic import Array, Number, exact_array
 from sfr_theory.errors import InputError
 from sfr_theory.learning import Path, path_of_visits
 from sfr_theory.mdp import FiniteMDP
@@ -55,15 +55,15 @@ def two_entries_to_a_cycle(length: int) -> Example:
     half of the cycle is left, 2 where the second half is (reward 0 both). So V* = 0 on the cycle, both
     actions in s are optimal, and xi(t, .) tells which one is taken.
 
-    Let V_0 = 1 on the first half and -1 on the second, the weight being put on feature 0. Iterating T_xi,
-    V_n(x_j) = gamma^n V_0(x_{j+n}): V_n(x_0) - V_n(x_{L/2}) shrinks to 0 and changes its sign every L/2
+    Let V_0 = 1 on the first half and -1 on the second, the weight being put on feature 0, and let the two
+    actions in s start with the values of x_{L-1} and x_{L/2-1}, which lead to the same two states. Iterating
+    T_xi, V_n(x_j) = gamma^n V_0(x_{j+n}): V_n(x_0) - V_n(x_{L/2}) shrinks to 0 and changes its sign every L/2
     iterations, for ever. With it changes the greedy action in s, and xi_n(t, .) jumps between two limits
     that differ in feature 1 by gamma^2 sum_{j < L/2} gamma^j / (1 + gamma^{L/2}) (`cycle_swing`).
 
-    With Robbins-Monro step sizes the same happens for L >= 4 along `antipodal_sweeps`, in the time tau = sum
-    of alpha: the wave on the cycle follows V' = (gamma P - I) V with P a cyclic shift, whose eigenvalues
-    gamma exp(2 pi i k / L) - 1 are complex, so it goes round once in 2 pi / (gamma sin(2 pi / L)) units of
-    tau, and tau grows without bound. Since V* = 0 there, float64 keeps the signs as the values shrink.
+    With Robbins-Monro step sizes the same happens for L = 4 along `antipodal_sweeps`; docs/theory.md has the
+    proof. The wave goes round in the time tau = sum of alpha, which grows without bound. Since V* = 0 there,
+    float64 keeps the signs as the values shrink.
     """
     if length < 2 or length % 2:
         raise InputError(f"length is {length}; the cycle needs an even number of states")
@@ -74,8 +74,9 @@ def two_entries_to_a_cycle(length: int) -> Example:
         transitions.append((t, action, s, 0, 1))
         for j in range(length):
             transitions.append((cycle[j], action, cycle[(j + 1) % length], 1 if j < half else 2, 1))
-    sign = {(cycle[j], action, 0): 1 if j < half else -1 for j in range(length) for action in range(2)}
-    return _example(_mdp(2 + length, 2, 3, transitions), [1, 0, 0], sign)
+    wave = {(cycle[j], action, 0): 1 if j < half else -1 for j in range(length) for action in range(2)}
+    wave |= {(s, 0, 0): -1, (s, 1, 0): 1}
+    return _example(_mdp(2 + length, 2, 3, transitions), [1, 0, 0], wave)
 
 
 def cycle_swing(length: int) -> Fraction:
@@ -89,27 +90,40 @@ def antipodal_sweeps(length: int, count: int) -> Path:
 
     Opposite states do not read each other (L >= 4), so this order keeps V(x_{j+L/2}) = -V(x_j), in float64
     too: rounding is symmetric under a change of sign. The mean of V, which fades more slowly than
-    the wave and would hide it, then stays exactly 0.
+    the wave and would hide it, then stays exactly 0. t comes first and s last: s and x_{L-1}, x_{L/2-1} then
+    read x_0 and x_{L/2} after the same update, and keep the same values.
     """
     half = length // 2
-    order = [(state, action) for state in (0, 1) for action in (0, 1)]
+    order = [(0, action) for action in (0, 1)]
     for j in range(half):
         order += [(2 + j + opposite, action) for action in (0, 1) for opposite in (0, half)]
+    order += [(1, action) for action in (0, 1)]
     states, actions = np.array(order * count).T
     return path_of_visits(two_entries_to_a_cycle(length).mdp, states, actions, default_rng(0))
 
 
+def sweep_of_four(wave: tuple[Number, Number], alpha: Number) -> tuple[Number, Number]:
+    """(V(x_0), V(x_1)) of `two_entries_to_a_cycle(4)` after a sweep of `antipodal_sweeps` with rate alpha.
+
+    x_0 reads x_1, and x_1 then reads x_2, whose value is -V(x_0) already updated.
+    """
+    first, second = wave
+    first = (1 - alpha) * first + alpha * HALF * second
+    return first, (1 - alpha) * second - alpha * HALF * first
+
+
 def coin_behind_two_doors() -> Example:
-    """xi oscillates for ever while its class converges: ties of Q* broken by noise.
+    """In long runs xi oscillates while its class converges: ties of Q* broken by noise. A run, not a proof.
 
     States t, s, high, low. t leads to s; in s each action leads to high or low with probability 1/2, and
     emits feature 1 or 2 according to the action; high emits feature 3 (reward 1), low feature 4 (reward -1);
     both lead back to t. Features 0, 1, 2 have reward 0.
 
     Q*(s, .) = 0 for both actions. The iterates Q_n(s, a), Q_n(s, b) are averages of independent fair
-    coins: their difference, rescaled, is asymptotically a stationary Gaussian process in tau = sum of alpha,
-    which changes sign for ever. xi_n(t, 1) follows the greedy action: towards 4/7 while it is a, towards 0
-    while it is b. The noise is in the next state, so it is there also where p(phi | s, a) is known.
+    coins, so one expects their difference, rescaled, to behave like a stationary Gaussian process in tau =
+    sum of alpha, which changes sign for ever. xi_n(t, 1) follows the greedy action: towards 4/7 while it is
+    a, towards 0 while it is b. The noise is in the next state, so it is there also where p(phi | s, a)
+    is known.
     """
     t, s, high, low = range(4)
     transitions: list[Transition] = []
@@ -129,16 +143,19 @@ def two_buttons() -> FiniteMDP:
     return _mdp(1, 2, 2, [(0, 0, 0, 0, 1), (0, 1, 0, 1, 1)])
 
 
-def frozen_overestimate() -> tuple[Example, Array]:
+def frozen_overestimate(stored_value: Fraction | int = 10) -> tuple[Example, Array]:
     """GPI with a stored over-estimate that is never updated: learning converges to a wrong limit.
 
-    `two_buttons` with R = (1, 0): Q* = (2, 1). The stored xi~(b) = (10, 0) is worth 10, more than anything
-    policy i ever reaches, so the GPI action is b for ever and policy i evaluates "b for ever":
-    Q(b) = 0 + Q(b)/2 = 0, Q(a) = 1 + Q(b)/2 = 1. It starts at the optimum, xi*(a) = (2, 0), xi*(b) = (1, 1),
-    and leaves it: n synchronous updates give Q(b) = 2^-n, Q(a) = 1 + 2^-n. Returns the example and the
-    stored xi~, shape (1, 2, 2).
+    `two_buttons` with R = (1, 0): Q* = (2, 1). The stored xi~(b) = (m, 0) is worth m. While m exceeds Q(a),
+    the GPI action is b and policy i evaluates "b for ever": Q(b) = 0 + Q(b)/2 = 0, Q(a) = 1 + Q(b)/2 = 1.
+    With m = 10 that is more than anything policy i ever reaches. It starts at the optimum, xi*(a) = (2, 0),
+    xi*(b) = (1, 1), and leaves it: n synchronous updates give Q(b) = 2^-n, Q(a) = 1 + 2^-n.
+
+    Started at 0 instead, Q(b) stays 0 and Q(a) rises to 1, so that any m > 1 misleads. M = (0, m) overshoots
+    TM by m/2 at b: the bound of T1-GPI is m, the error 1, and as m -> 1 nothing is left between them.
+    Returns the example and the stored xi~, shape (1, 2, 2).
     """
-    stored = exact_array([[[0, 0], [10, 0]]])
+    stored = exact_array([[[0, 0], [stored_value, 0]]])
     optimum = {(0, 0, 0): 2, (0, 1, 0): 1, (0, 1, 1): 1}
     return _example(two_buttons(), [1, 0], optimum), stored
 

@@ -109,6 +109,32 @@ def _misread(xi: Array, target: Array, q_error: Array) -> Array:
     return misread
 
 
+@dataclass(frozen=True)
+class AttainingFamily:
+    """The family of the module's text, for numbers of any kind: rows are states, columns the two actions."""
+
+    next_state: list[list[int]]
+    target: list[list[Any]]  # r
+    shift: list[list[Any]]  # r_1 - r
+    q_error: list[list[Any]]  # Q~ - Q^{pi_1}
+    source_policy: list[int]  # pi_1
+    gpi_policy: list[int]
+    optimal_policy: list[int]
+
+
+def attaining_family(d: Any, eps: Any, states: int = 2, slack: Any = 0) -> AttainingFamily:
+    """Two states, or the first alone with `go` leading back; fractions or symbols."""
+    return AttainingFamily(
+        [[0, min(1, states - 1)], [0, 1]][:states],
+        [[slack, 2 * eps], [2 * eps, 2 * eps + 2 * d - slack]][:states],
+        [[0, d], [d, -d]][:states],
+        [[eps, -eps], [0, 0]][:states],
+        [1, 0][:states],
+        [0, 1][:states],
+        [1, 1][:states],
+    )
+
+
 def attaining_problem(
     gamma: object,
     distance: object,
@@ -130,18 +156,17 @@ def attaining_problem(
         raise InputError(f"{states} states and {tasks} tasks: there must be at least one of each")
     if states == 1 and d != 0:
         raise InputError("with one state and exact values GPI is optimal; a distance needs two states")
+    family = attaining_family(d, eps, min(states, 2), move)
     islands = range(2, states)
-    next_state = np.array([[0, min(1, states - 1)], [0, 1], *([s, s] for s in islands)][:states])
-    target = exact_array(
-        [[move, 2 * eps], [2 * eps, 2 * eps + 2 * d - move], *([0, -d - eps] for _ in islands)][:states]
-    ).reshape(-1)
-    shift = exact_array([[0, d], [d, -d], *([0, 0] for _ in islands)][:states]).reshape(-1)
+    next_state = np.array([*family.next_state, *([s, s] for s in islands)])
+    target = exact_array([*family.target, *([0, -d - eps] for _ in islands)]).reshape(-1)
+    shift = exact_array([*family.shift, *([0, 0] for _ in islands)]).reshape(-1)
     sources = np.stack([target + shift] * tasks)
     mdp = free_reward_mdp(next_state, rational(gamma))
-    go_and_leave = np.array([1, 0, *(0 for _ in islands)][:states])
+    go_and_leave = np.array([*family.source_policy, *(0 for _ in islands)])
     xi = np.stack([policy_xi(mdp, go_and_leave)] * tasks)
     q_error = zeros((tasks, *next_state.shape), like=target)
-    q_error[:, 0] = [eps, -eps]
+    q_error[:, : len(family.q_error)] = exact_array(family.q_error)
     return TransferProblem(mdp, target, sources, _misread(xi, target, q_error))
 
 

@@ -39,6 +39,8 @@ RESTART = 0.1
 
 RATE_THRESHOLD = -0.25
 FINAL_FRACTION = 0.1
+SMALLEST_BETA = 1e-6
+MEMORY_LIMIT = 4 * 2**30
 ROUND_OFF = 1e-12
 """Final errors below this, relative to their scale, have arrived: they fall no further in float64."""
 
@@ -67,8 +69,32 @@ class Settings:
             raise InputError(
                 f"beta is {self.beta}; it must be above 0 and at most 1 (at 0 a model never learns)"
             )
+        if self.beta < SMALLEST_BETA:
+            raise InputError(
+                f"beta is {self.beta}; it must be at least {SMALLEST_BETA:g}: a smaller one learns "
+                f"nothing in any run that ends"
+            )
         if self.seed < 0:
             raise InputError(f"seed is {self.seed}; it must not be negative")
+        if self.memory > MEMORY_LIMIT:
+            raise InputError(
+                f"these sizes need some {self.memory / 2**30:,.0f} GiB of memory, more than the "
+                f"{MEMORY_LIMIT / 2**30:.0f} that a run may take; lower steps, mdps, states, actions or "
+                f"features"
+            )
+
+    @property
+    def memory(self) -> int:
+        """Bytes that a run holds at once, roughly.
+
+        A path has some 20 numbers for each step (transition, uniforms, visits, step sizes and what sorts
+        them) and an estimate of p with its cumulants, F numbers each; `pointwise` draws 32 MDPs for each one
+        that it keeps.
+        """
+        pairs = self.states * self.actions
+        path = self.steps * (20 + 2 * self.features)
+        kernels = 32 * self.mdps * pairs * self.states * self.features
+        return 8 * (path + kernels)
 
     def rng(self, name: str) -> Generator:
         """A stream of its own for each check, whichever checks run."""
@@ -91,6 +117,7 @@ class Check:
 
     claim: Claim
     run: Callable[[Settings], CheckResult]
+    min_features: int = 1
 
 
 @dataclass(frozen=True, eq=False)

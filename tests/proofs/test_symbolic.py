@@ -5,8 +5,18 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import sympy
 
-from proofs_checks.symbolic import determinant, identity, in_kernel_of, series_steps, symbolic_mdp, unknowns
+from proofs_checks.symbolic import (
+    determinant,
+    identity,
+    in_kernel_of,
+    is_nonnegative,
+    series_steps,
+    symbolic_mdp,
+    unknowns,
+    vanishes,
+)
 from sfr_theory.arithmetic import Array, exact_array, rational
 from sfr_theory.mdp import FiniteMDP
 from sfr_theory.solve import policy_xi
@@ -73,3 +83,15 @@ def test_determinant_of_a_vandermonde_matrix(size: int) -> None:
     x = unknowns(x=(size,))["x"]
     product = math.prod(x[j] - x[i] for i in range(size) for j in range(i + 1, size))
     assert determinant(np.stack([x**power for power in range(size)])) == product
+
+
+def test_rational_functions_that_vanish_and_that_are_nonnegative() -> None:
+    k, e = sympy.symbols("k e", nonnegative=True)
+    g = k / (1 + k)
+    assert vanishes(2 * e / (1 - g) - 2 * e * (1 + k))
+    assert not vanishes(2 * e / (1 - g) - 2 * e * k)
+    assert is_nonnegative(e / (1 - g) - e)
+    assert is_nonnegative(sympy.Integer(0))
+    assert not is_nonnegative(e - e / (1 - g))
+    assert not is_nonnegative(sympy.Integer(-1))
+    assert not is_nonnegative(e - k)

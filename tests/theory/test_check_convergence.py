@@ -131,6 +131,27 @@ def test_overshoot_and_bound_of_the_frozen_example() -> None:
     assert np.array_equal(gpi_learning.gpi_bellman(example.mdp, example.reward, stored_q, limit), limit)
 
 
+@pytest.mark.parametrize(("constant", "verdict"), [(1, Verdict.SUPPORTED), (0.99, Verdict.REFUTED)])
+def test_a_smaller_constant_than_that_of_the_frozen_limit_is_refuted(
+    constant: float, verdict: Verdict
+) -> None:
+    assert gpi_learning.frozen_limit(SMALL, constant).verdict is verdict
+
+
+@pytest.mark.parametrize("gamma", [0.5, 0.9])
+def test_the_frozen_limit_is_checked_where_it_says_something(gamma: float) -> None:
+    """Bounds of over-estimates are positive and at most a quarter of 2 max|R|/(1-gamma); max|R| <= 1."""
+    settings = Settings(**{**vars(SMALL), "gamma": gamma})
+    bounds = [row["bound"] for row in gpi_learning.frozen_limit(settings).details["overestimated"]]
+    assert all(0 < bound <= 0.5 / (1 - gamma) for bound in bounds)
+
+
+def test_the_variance_needs_an_assumption_because_of_decreasing_rates() -> None:
+    assert model_based.variance(SMALL).verdict is Verdict.NEEDS_ASSUMPTION
+    constant = model_based.variance(SMALL, decreasing=Constant(rational("1/2")))
+    assert constant.verdict is Verdict.INCONCLUSIVE
+
+
 # --- Command line -------------------------------------------------------------------------------
 
 
@@ -186,7 +207,11 @@ def test_unexpected_verdict_exits_1(capsys: pytest.CaptureFixture[str]) -> None:
         (["--claim", "nonsense"], "there is no claim 'nonsense'"),
         (["--gamma", "1"], "gamma is 1.0"),
         (["--beta", "0"], "beta is 0"),
+        (["--beta", "1e-300", "--claim", "mb"], "it must be at least 1e-06"),
         (["--steps", "10"], "steps is 10"),
+        (["--steps", "99999999999"], "GiB of memory"),
+        (["--mdps", "99999999999"], "GiB of memory"),
+        (["--states", "1", "--actions", "1", "--features", "1"], "mb/beta-zero needs at least 2"),
         (["--claim", "mb/unbiased", "--plot", "x.png"], "no curves to plot"),
     ],
 )
@@ -198,6 +223,17 @@ def test_bad_input_exits_2_with_a_sentence(arguments: list[str], sentence: str) 
     assert sentence in done.stderr
     assert "Traceback" not in done.stderr
     assert not done.stdout
+
+
+def test_one_feature_is_enough_for_the_other_claims() -> None:
+    options = {"mdps": 2, "states": 1, "actions": 1, "features": 1, "steps": 1000}
+    assert main(Options(**options, claim=["operators", "thm1/pathwise", "mb/exact-identity"])) == 0
+
+
+def test_the_smallest_beta_ends() -> None:
+    settings = Settings(**{**vars(SMALL), "beta": 1e-6, "mdps": 1})
+    for name in ("mb/exact-identity", "mb/unbiased", "mb/variance"):
+        assert CHECKS[name].run(settings).verdict == CHECKS[name].claim.expected, name
 
 
 def test_json_on_standard_output_is_only_json() -> None:

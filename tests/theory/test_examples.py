@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from sfr_theory.arithmetic import exact_array, fraction, rational
+from sfr_theory.checks import gpi_learning, theorem_1
 from sfr_theory.errors import InputError
 from sfr_theory.examples import (
     antipodal_sweeps,
@@ -17,6 +18,7 @@ from sfr_theory.examples import (
     near_tie,
     rare_visits,
     rare_visits_factor,
+    sweep_of_four,
     two_entries_to_a_cycle,
 )
 from sfr_theory.learning import FeatureEstimate, Harmonic, learn_q, learn_xi
@@ -66,6 +68,37 @@ def test_antipodal_sweeps_keep_the_wave_antisymmetric() -> None:
     assert flips.sum() >= 5
 
 
+def test_sweeps_of_the_four_cycle_are_a_recursion_for_two_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert theorem_1.follows_the_wave(12)
+
+    def reads_too_early(wave: tuple[Fraction, Fraction], alpha: Fraction) -> tuple[Fraction, Fraction]:
+        """Both numbers read the old values; along the sweeps the second one reads the new first."""
+        u, w = wave
+        return (1 - alpha) * u + alpha * w / 2, (1 - alpha) * w - alpha * u / 2
+
+    monkeypatch.setattr(theorem_1, "sweep_of_four", reads_too_early)
+    assert not theorem_1.follows_the_wave(12)
+
+
+@pytest.mark.parametrize("horizon", [2, 20])
+def test_the_wave_turns_as_the_proof_says(horizon: int) -> None:
+    """Sign changes of w go on, each stretch with w < 0 < u taking a sum of rates of at least 3/10."""
+    u, w, stretch, stretches = 1.0, 1.0, 0.0, []
+    for n in range(1, 20_000):
+        alpha = horizon / (horizon + n)
+        u, w = sweep_of_four((u, w), alpha)
+        if w < 0 < u:
+            stretch += alpha
+        elif stretch:
+            stretches.append(stretch)
+            stretch = 0.0
+        scale = abs(u) + abs(w)
+        u, w = u / scale, w / scale  # the recursion is linear
+    # The first stretch may begin at rates above 1/2, and its first rate is spent on entering.
+    assert len(stretches) >= 2
+    assert min(stretches[1:]) >= 0.3
+
+
 def test_cycle_needs_an_even_length() -> None:
     with pytest.raises(InputError, match="length is 3"):
         two_entries_to_a_cycle(3)
@@ -87,6 +120,18 @@ def test_frozen_overestimate_numbers() -> None:
     assert np.array_equal(q_from_xi(example.initial, example.reward), exact_array([[2, 1]]))
     assert np.array_equal(example.initial, policy_xi(example.mdp, np.array([0])))
     assert np.array_equal(q_from_xi(stored, example.reward), exact_array([[0, 10]]))
+
+
+@pytest.mark.parametrize("stored_value", [Fraction(1001, 1000), Fraction(3, 2), Fraction(10)])
+def test_started_at_zero_every_stored_value_above_one_misleads(stored_value: Fraction) -> None:
+    example, stored = frozen_overestimate(stored_value)
+    mdp, reward = example.mdp, example.reward
+    stored_q = q_from_xi(stored, reward)[None]
+    limit = gpi_learning.gpi_bellman(mdp, reward, stored_q, exact_array([[0, 0]]))
+    assert np.array_equal(limit, exact_array([[1, 0]]))
+    assert np.array_equal(gpi_learning.gpi_bellman(mdp, reward, stored_q, limit), limit)
+    eta = gpi_learning.overshoot(mdp, reward, stored_q)
+    assert fraction(gpi_learning.limit_bound(mdp.gamma, eta)) == stored_value
 
 
 def test_rare_visits_limit() -> None:

@@ -13,6 +13,7 @@ import pytest
 from sfr_theory import check_tightness, cli
 from sfr_theory.arithmetic import fraction, rational
 from sfr_theory.bounds import STATEMENTS
+from sfr_theory.claims import Verdict
 from sfr_theory.errors import InputError
 from sfr_theory.files import problem_from_json
 from sfr_theory.mdp import TransferProblem
@@ -47,6 +48,27 @@ SHARP_STATEMENTS = ("thm2/sharp", "thm2/sharp-value")
 
 
 # --- The attaining family ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("d", "eps", "states"), [(0, 1, 1), (1, 0, 2), (2, 3, 2)])
+@pytest.mark.parametrize(("slack", "verdict"), [("0", Verdict.PROVED), ("1/1000", Verdict.REFUTED)])
+def test_attainment_is_refuted_where_there_is_slack(
+    d: int, eps: int, states: int, slack: str, verdict: Verdict
+) -> None:
+    members = [(Fraction(d), Fraction(eps))]
+    found = check_tightness.check_attained(
+        [Fraction(1, 2), Fraction(9, 10)], members, states, Fraction(slack)
+    )
+    assert found.verdict is verdict
+
+
+def test_the_check_of_ties_notices_ties_and_gaps_of_another_order() -> None:
+    gammas = [Fraction(1, 2)]
+    assert check_tightness.check_no_ties(gammas).verdict is Verdict.SUPPORTED
+    tied = check_tightness.check_no_ties(gammas, lambda slack: Fraction(0))
+    assert tied.verdict is Verdict.REFUTED
+    assert " 0 problems had ties" not in tied.evidence
+    assert "not proportional" in check_tightness.check_no_ties(gammas, lambda slack: slack**2).evidence
 
 
 @pytest.mark.parametrize("gamma", GAMMAS)
