@@ -28,7 +28,7 @@ def test_links_lead_somewhere(page):
 
 
 def test_python_runs():
-    [code] = blocks("python")
+    code = blocks("python")[0]  # the others are files in examples/, tested as such
     namespace: dict = {}
     exec(code, namespace)
     np.testing.assert_array_equal(namespace["solution"].policy, [1, 0])

@@ -1,0 +1,37 @@
+"""The examples run as they stand, without a warning, and show what they say."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+def run(name):
+    command = [sys.executable, "-W", "error", str(ROOT / "examples" / name)]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+@pytest.mark.slow
+def test_transfer_helps():
+    """SFR meets the new reward function with what it has learned; Q starts afresh."""
+    output = run("transfer.py")
+    reward = {name: float(value) for name, value in re.findall(r"(\w+): total reward (-?\d+)", output)}
+    assert reward["SFR"] > reward["Q"] + 50
+
+
+@pytest.mark.slow
+def test_an_environment_of_ones_own():
+    """At the end falling into holes is what pays, and the agent does it."""
+    rewards = [float(value) for value in re.findall(r"total reward ([+-]\d+)", run("own_environment.py"))]
+    assert len(rewards) == 3
+    assert rewards[2] > 100
+
+
+def test_the_readme_shows_the_example_that_is_tested():
+    assert (ROOT / "examples" / "transfer.py").read_text() in (ROOT / "README.md").read_text()
