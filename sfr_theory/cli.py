@@ -33,9 +33,11 @@ EXIT_UNEXPECTED, EXIT_BAD_INPUT, EXIT_INTERRUPTED = 1, 2, 130
 
 def run(main: Callable[[Options], int], options: type[Options], module: str, description: str) -> NoReturn:
     """Parse the command line, call `main`, and turn what it raises into a sentence and an exit code."""
-    parsed = tyro.cli(options, prog=f"python -m {module}", description=description)
     try:
-        code = main(parsed)
+        try:
+            code = main(tyro.cli(options, prog=f"python -m {module}", description=description))
+        except SystemExit as asked_for:  # --help, or flags that do not parse
+            code = asked_for.code if isinstance(asked_for.code, int) else 0
         sys.stdout.flush()
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)
