@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-EXTRAS := fa,proofs,test,dev
+EXTRAS := fa,cluster,tensorboard,proofs,test,dev
 INSTALLED := $(VENV)/.installed
 
 .PHONY: help demo test check lint bench clean
