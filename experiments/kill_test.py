@@ -52,16 +52,24 @@ class Options:
 
 
 class Run:
-    """The command under test."""
+    """The command under test; nothing of it outlives the `with` block."""
 
-    def __init__(self, options: Options, results: Path, workers: int) -> None:
+    def __init__(self, options: Options, results: Path) -> None:
         self.results = results
         self.command = [
             sys.executable, "-m", "experiments.run", options.experiment, "--profile", options.profile,
-            "--results", str(results), "--workers", str(workers), "--engine", options.engine,
+            "--results", str(results), "--workers", str(options.workers), "--engine", options.engine,
             "--agents", *options.agents,
         ]  # fmt: skip
         self.process: subprocess.Popen[str] | None = None
+
+    def __enter__(self) -> Run:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self.process and self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.communicate()
 
     def start(self) -> subprocess.Popen[str]:
         self.process = subprocess.Popen(
@@ -144,10 +152,11 @@ def main(options: Options) -> int:
         raise InputError("--kills must be at least 1 and --workers at least 2")
     console = cli.output_console(None)
     rng = random.Random(options.seed)
-    with tempfile.TemporaryDirectory() as folder:
-        undisturbed, killed = (
-            Run(options, Path(folder) / name, options.workers) for name in ("undisturbed", "killed")
-        )
+    with (
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
+        Run(options, Path(folder) / "undisturbed") as undisturbed,
+        Run(options, Path(folder) / "killed") as killed,
+    ):
         output, _ = undisturbed.start().communicate()
         if undisturbed.process is None or undisturbed.process.returncode != 0:
             raise InputError(f"the undisturbed run failed: {output.strip()}")
