@@ -26,7 +26,14 @@ from numpy.typing import NDArray
 
 from sfr_fa.agents.features import LearnedFeatures
 from sfr_fa.agents.transition import Transition
-from sfr_fa.arrays import FloatArray, finite_array
+from sfr_fa.arrays import (
+    FloatArray,
+    KeepsArraysReadOnly,
+    finite_array,
+    finite_number,
+    positive_integer,
+    positive_number,
+)
 from sfr_theory.errors import InputError
 
 Single = NDArray[np.float32]
@@ -37,7 +44,7 @@ CHUNK = 1000
 
 
 @dataclass(frozen=True, eq=False)
-class RewardedTransitions:
+class RewardedTransitions(KeepsArraysReadOnly):
     """N transitions of several tasks: states and next states (N, S), rewards (N,), task numbers (N,)."""
 
     states: FloatArray
@@ -60,7 +67,9 @@ class RewardedTransitions:
             raise InputError("tasks must number the tasks by integers from 0 on")
         for name, array in (("states", states), ("next_states", next_states), ("rewards", rewards)):
             object.__setattr__(self, name, array)
-        object.__setattr__(self, "tasks", tasks.astype(np.int64))
+        tasks = tasks.astype(np.int64)
+        tasks.setflags(write=False)
+        object.__setattr__(self, "tasks", tasks)
 
     def __len__(self) -> int:
         return len(self.rewards)
@@ -80,6 +89,7 @@ class RewardedTransitions:
 
     def without_zero_rewards(self, fraction: float, rng: np.random.Generator) -> RewardedTransitions:
         """Leave out each transition of reward 0 with probability `fraction` (0.75 in object collection)."""
+        fraction = finite_number(fraction, "fraction")
         if not 0 <= fraction <= 1:
             raise InputError(f"fraction is {fraction}; it must lie between 0 and 1")
         keep = (self.rewards != 0) | (rng.random(len(self)) >= fraction)
@@ -120,11 +130,11 @@ def learn_features(
 
     `rng` draws H, then the weights, then the batches.
     """
-    for name, value in (("dimensions", dimensions), ("iterations", iterations), ("batch_size", batch_size)):
-        if not isinstance(value, (int, np.integer)) or value < 1:
-            raise InputError(f"{name} is {value!r}; it must be a positive integer")
-    if not learning_rate > 0:
-        raise InputError(f"learning_rate is {learning_rate}; it must be positive")
+    dimensions = positive_integer(dimensions, "dimensions")
+    iterations = positive_integer(iterations, "iterations")
+    batch_size = positive_integer(batch_size, "batch_size")
+    learning_rate = positive_number(learning_rate, "learning_rate")
+    initial_deviation = positive_number(initial_deviation, "initial_deviation")
     inputs = np.concatenate([data.states, data.next_states], axis=1, dtype=np.float32, casting="same_kind")
     rewards = data.rewards.astype(np.float32)
     tasks = int(data.tasks.max()) + 1

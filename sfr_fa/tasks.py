@@ -41,6 +41,10 @@ class Task(Protocol):
     def reward(self, features: Any) -> FloatArray: ...
 
 
+TaskOrFunction = Task | Callable[[FloatArray], Any]
+"""What users may hand in: a task, or a vectorised function of features."""
+
+
 @runtime_checkable
 class AdditiveReward(Protocol):
     """A task R(phi) = sum_k r_k(phi_k) that can tell its parts."""

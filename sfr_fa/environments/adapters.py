@@ -8,22 +8,27 @@ computes features with a function of the transition. Both report them as our own
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
 import gymnasium
 import numpy as np
+from gymnasium.utils import RecordConstructorArgs
 
 from sfr_fa.environments.feature_env import HasTask, TaskRewards, take_task
 from sfr_fa.feature_spaces import BoxFeatures, FeatureSpace
-from sfr_fa.tasks import Task
+from sfr_fa.tasks import TaskOrFunction
 from sfr_theory.errors import InputError
 
 
-class _FeatureWrapper(HasTask, gymnasium.Wrapper):
-    """An environment that is rewarded by a task on features that a subclass finds in its steps."""
+class _FeatureWrapper(HasTask, gymnasium.Wrapper, RecordConstructorArgs):
+    """An environment that is rewarded by a task on features that a subclass finds in its steps.
 
-    def __init__(self, env: gymnasium.Env, feature_space: FeatureSpace, task: Task) -> None:
+    A subclass records its arguments, so that `gymnasium.make(env.spec)` can make it again.
+    """
+
+    def __init__(self, env: gymnasium.Env, feature_space: FeatureSpace, task: TaskOrFunction) -> None:
         super().__init__(env)
         self._rewards = TaskRewards(feature_space, task)
 
@@ -45,8 +50,11 @@ class FeaturesFromVectorReward(_FeatureWrapper):
     some width.
     """
 
-    def __init__(self, env: gymnasium.Env, utility: Task, feature_space: FeatureSpace | None = None) -> None:
-        super().__init__(env, feature_space or _box_of_reward_space(env), utility)
+    def __init__(
+        self, env: gymnasium.Env, utility: TaskOrFunction, feature_space: FeatureSpace | None = None
+    ) -> None:
+        RecordConstructorArgs.__init__(self, utility=utility, feature_space=feature_space)
+        super().__init__(env, _box_of_reward_space(env) if feature_space is None else feature_space, utility)
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """One step; the features are the vector reward."""
@@ -63,8 +71,11 @@ class WithFeatures(_FeatureWrapper):
         env: gymnasium.Env,
         features: Callable[[Any, Any, Any, dict[str, Any]], Any],
         feature_space: FeatureSpace,
-        task: Task,
+        task: TaskOrFunction,
     ) -> None:
+        if not callable(features):
+            raise InputError(f"features is {features!r}; it must be a function of a transition")
+        RecordConstructorArgs.__init__(self, features=features, feature_space=feature_space, task=task)
         super().__init__(env, feature_space, task)
         self._features = features
         self._last_observation: Any = None
@@ -73,15 +84,17 @@ class WithFeatures(_FeatureWrapper):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         """Start an episode, as the wrapped environment does."""
-        self._last_observation, info = super().reset(seed=seed, options=options)
-        return self._last_observation, info
+        observation, info = super().reset(seed=seed, options=options)
+        # A copy, since some environments write every observation into the same array.
+        self._last_observation = copy.deepcopy(observation)
+        return observation, info
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """One step; the features are the function of the transition."""
         observation, _, terminated, truncated, info = self.env.step(action)
         features = self._features(self._last_observation, action, observation, info)
         reward, feature_info = self._rewards.of_features(features)
-        self._last_observation = observation
+        self._last_observation = copy.deepcopy(observation)
         return observation, reward, terminated, truncated, info | feature_info
 
 

@@ -6,7 +6,8 @@ A step returns the scalar reward R(phi) of the current task, and in `info`
     feature_index   its row in `feature_space.vectors`, if the features are discrete.
 
 The task is given to the constructor, to `set_task`, or to `reset(options={"task": task})`; it holds until
-the next one is given. Changing it changes rewards only, never the path of the agent.
+the next one is given. Changing it changes rewards only, never the path of the agent. A vectorised function of
+features will do for a task.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ import gymnasium
 import numpy as np
 
 from sfr_fa.arrays import FloatArray
-from sfr_fa.feature_spaces import DiscreteFeatures, FeatureSpace
-from sfr_fa.tasks import Task, check_task
+from sfr_fa.feature_spaces import BoxFeatures, DiscreteFeatures, FeatureSpace
+from sfr_fa.tasks import Task, TaskOrFunction, check_task, rewards_of
 from sfr_theory.errors import InputError
 
 
@@ -30,16 +31,20 @@ class TaskRewards:
     _table: tuple[FloatArray, FloatArray]
     """Feature vectors and their rewards, if features are discrete."""
 
-    def __init__(self, feature_space: FeatureSpace, task: Task) -> None:
+    def __init__(self, feature_space: FeatureSpace, task: TaskOrFunction) -> None:
+        if not isinstance(feature_space, (DiscreteFeatures, BoxFeatures)):
+            raise InputError(
+                f"feature_space is {feature_space!r}; it must be DiscreteFeatures or BoxFeatures"
+            )
         self.feature_space = feature_space
         self.set_task(task)
 
-    def set_task(self, task: Task) -> None:
+    def set_task(self, task: TaskOrFunction) -> None:
         """Reward by `task` from now on; the old one stays if the new one does not fit the features."""
         self.task = check_task(task, self.feature_space)
         if isinstance(self.feature_space, DiscreteFeatures):
             vectors = self.feature_space.vectors
-            self._table = vectors, np.asarray(task.reward(vectors), dtype=np.float64)
+            self._table = vectors, rewards_of(self.task, vectors)
 
     def of_index(self, index: int) -> tuple[float, dict[str, Any]]:
         """Reward and info of a discrete feature that is known by its index."""
@@ -51,10 +56,10 @@ class TaskRewards:
         if isinstance(self.feature_space, DiscreteFeatures):
             return self.of_index(self.feature_space.index_of(features))
         values = self.feature_space.check(features).copy()
-        return float(self.task.reward(values)), {"features": values}
+        return float(rewards_of(self.task, values)), {"features": values}
 
 
-def take_task(options: Mapping[str, Any] | None) -> tuple[Task | None, dict[str, Any]]:
+def take_task(options: Mapping[str, Any] | None) -> tuple[TaskOrFunction | None, dict[str, Any]]:
     """The task in the options of a reset, and the other options."""
     others = dict(options or {})
     return others.pop("task", None), others
@@ -75,7 +80,7 @@ class HasTask:
         """The current reward function."""
         return self._rewards.task
 
-    def set_task(self, task: Task) -> None:
+    def set_task(self, task: TaskOrFunction) -> None:
         """Reward by `task` from now on."""
         self._rewards.set_task(task)
 
@@ -85,12 +90,16 @@ class FeatureEnv(HasTask, gymnasium.Env[FloatArray, np.int64]):
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 15}  # noqa: RUF012  Gymnasium's attribute
 
-    def __init__(self, feature_space: FeatureSpace, task: Task, render_mode: str | None) -> None:
+    def __init__(self, feature_space: FeatureSpace, task: TaskOrFunction, render_mode: str | None) -> None:
         if render_mode is not None and render_mode not in self.metadata["render_modes"]:
             raise InputError(f"render_mode is {render_mode!r}; it must be None or 'rgb_array'")
         self.render_mode = render_mode
         self._rewards = TaskRewards(feature_space, task)
         self._running = False
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but the picture, whose canvas cannot be copied and is drawn again when it is needed."""
+        return {name: value for name, value in self.__dict__.items() if name != "_picture"}
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None

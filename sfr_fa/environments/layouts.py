@@ -4,8 +4,9 @@ Object collection in the paper's figure shows four rooms whose coordinates are n
 puts walls of width 0.04 on x = 1/2 and y = 1/2, with two doors each, and twelve objects on the cell centres
 of a 13 x 13 grid (docs/decisions.md).
 
-A layout is refused if an object or the start is in a wall, if two objects overlap, or if the goal cannot be
-reached. Reachability is decided by a flood fill over points start + h (i, j), where h divides the step
+A layout is refused if an object or the start is in a wall, if two objects overlap, if an object lies where it
+is taken before the first step or never (at the start, in the goal area), or if the goal or an object cannot
+be reached. Reachability is decided by a flood fill over points start + h (i, j), where h divides the step
 length (by ten, unless steps are tiny), with moves of every multiple of h within three standard deviations
 of the step length: the points the agent can be near.
 """
@@ -16,17 +17,21 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import ImageColor
 
-from sfr_fa.arrays import FloatArray, finite_array
+from sfr_fa.arrays import FloatArray, KeepsArraysReadOnly, finite_array, finite_number, positive_integer
 from sfr_fa.feature_spaces import BoxFeatures, DiscreteFeatures
 from sfr_fa.kernels.dynamics import ObjectGeometry, RacerGeometry, at_goal, blocked
 from sfr_theory.errors import InputError
 
 SHAPES = ("box", "triangle", "circle")
 SHORTEST_STEP = 1 / 400
+
+Layout = TypeVar("Layout")
 
 
 @dataclass(frozen=True)
@@ -39,13 +44,18 @@ class ObjectKind:
     shape: str
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "features", tuple(float(value) for value in self.features))
+        features = finite_array(self.features, f"the features of {self.name}", ("properties",))
+        object.__setattr__(self, "features", tuple(features.tolist()))
         if self.shape not in SHAPES:
             raise InputError(f"{self.name} has shape {self.shape!r}; shapes are {', '.join(SHAPES)}")
+        try:
+            ImageColor.getrgb(self.colour)
+        except (ValueError, TypeError, AttributeError):
+            raise InputError(f"{self.name} has colour {self.colour!r}; write it as '#e8862e'") from None
 
 
 @dataclass(frozen=True, eq=False)
-class ObjectLayout:
+class ObjectLayout(KeepsArraysReadOnly):
     """Walls, objects, start and goal of an object collection environment on the unit square."""
 
     walls: FloatArray
@@ -63,17 +73,21 @@ class ObjectLayout:
     step_noise: float = 0.005
 
     def __post_init__(self) -> None:
-        walls = np.zeros((0, 4)) if len(self.walls) == 0 else self.walls
-        if len(walls):
-            walls = finite_array(walls, "walls", ("walls", "x_low x_high y_low y_high"))
+        if not isinstance(self.walls, (Sequence, np.ndarray)):
+            raise InputError(f"walls is {self.walls!r}; it must list walls, or be [] if there are none")
+        walls = np.zeros((0, 4))
+        walls.setflags(write=False)
+        if len(self.walls):
+            walls = finite_array(self.walls, "walls", ("walls", "x_low x_high y_low y_high"))
         objects = finite_array(self.objects, "objects", ("objects", "x and y"))
         for name, array, columns in (("walls", walls, 4), ("objects", objects, 2)):
             if array.shape[1] != columns:
                 raise InputError(f"{name} has rows of {array.shape[1]} numbers; each needs {columns}")
         object.__setattr__(self, "walls", walls)
         object.__setattr__(self, "objects", objects)
-        object.__setattr__(self, "kinds", tuple(self.kinds))
-        object.__setattr__(self, "kind_of_object", tuple(int(kind) for kind in self.kind_of_object))
+        object.__setattr__(self, "kinds", _members(self.kinds, "kinds", ObjectKind))
+        kinds = _members(self.kind_of_object, "kind_of_object", (int, np.integer))
+        object.__setattr__(self, "kind_of_object", tuple(int(kind) for kind in kinds))
         for name in ("start", "goal"):
             point = finite_array(getattr(self, name), name, ("x and y",))
             if point.size != 2:
@@ -81,8 +95,7 @@ class ObjectLayout:
             object.__setattr__(self, name, (float(point[0]), float(point[1])))
         self._check_numbers()
         self._check_places()
-        if not self._goal_is_reachable():
-            raise InputError(f"the goal at {self.goal} cannot be reached from the start at {self.start}")
+        self._check_reachability()
 
     @cached_property
     def feature_space(self) -> DiscreteFeatures:
@@ -110,12 +123,14 @@ class ObjectLayout:
         )
 
     def _check_numbers(self) -> None:
+        for name in ("goal_radius", "object_radius", "step_length", "step_noise"):
+            object.__setattr__(self, name, finite_number(getattr(self, name), name))
         for name in ("goal_radius", "object_radius"):
-            if not 0 < getattr(self, name) < math.inf:
+            if not getattr(self, name) > 0:
                 raise InputError(f"{name} is {getattr(self, name)}; it must be positive")
-        if not SHORTEST_STEP <= self.step_length < math.inf:
+        if not self.step_length >= SHORTEST_STEP:
             raise InputError(f"step_length is {self.step_length}; it must be at least {SHORTEST_STEP}")
-        if not 0 <= self.step_noise < math.inf:
+        if not self.step_noise >= 0:
             raise InputError(f"step_noise is {self.step_noise}; it must be at least 0")
         if not self.kinds:
             raise InputError("kinds is empty; there must be a kind of object")
@@ -147,6 +162,12 @@ class ObjectLayout:
         for j, (x, y) in enumerate(self.objects.tolist()):
             if blocked(x, y, self.walls):
                 raise InputError(f"object {j} at ({x:.4g}, {y:.4g}) is in a wall or outside the unit square")
+            if at_goal(x, y, self.geometry):
+                raise InputError(
+                    f"object {j} at ({x:.4g}, {y:.4g}) is within the goal area, where the goal counts"
+                )
+            if math.dist((x, y), self.start) <= self.object_radius:
+                raise InputError(f"object {j} at ({x:.4g}, {y:.4g}) is touched at the start {self.start}")
         between = np.linalg.norm(self.objects[:, None] - self.objects[None], axis=-1)
         np.fill_diagonal(between, np.inf)
         if between.min() <= 2 * self.object_radius:
@@ -156,10 +177,16 @@ class ObjectLayout:
                 f"{self.object_radius}"
             )
 
-    def _goal_is_reachable(self) -> bool:
+    def _check_reachability(self) -> None:
         x, y, reached = self.reachable_points()
-        squared_distance = (x[:, None] - self.goal[0]) ** 2 + (y[None, :] - self.goal[1]) ** 2
-        return bool((reached & (squared_distance <= self.goal_radius**2)).any())
+        places = [("the goal", self.goal, self.goal_radius)]
+        places += [
+            (f"object {j}", (u, v), self.object_radius) for j, (u, v) in enumerate(self.objects.tolist())
+        ]
+        for name, place, radius in places:
+            squared_distance = (x[:, None] - place[0]) ** 2 + (y[None, :] - place[1]) ** 2
+            if not (reached & (squared_distance <= radius**2)).any():
+                raise InputError(f"{name} at {place} cannot be reached from the start at {self.start}")
 
     def reachable_points(self) -> tuple[FloatArray, FloatArray, NDArray[np.bool_]]:
         """Coordinates x (X,) and y (Y,) of the flood fill's points, and which of them it reached (X, Y)."""
@@ -175,8 +202,9 @@ class ObjectLayout:
             free[np.ix_((x_low <= x) & (x <= x_high), (y_low <= y) & (y <= y_high))] = False
         reached = np.zeros(free.shape, dtype=np.bool_)
         reached[*before_start] = True
-        spread = round(3 * self.step_noise / h)
-        moves = range(max(1, cells_per_step - spread), cells_per_step + spread + 1)
+        most = max(free.shape)  # a longer move ends outside
+        spread = round(min(3 * self.step_noise / h, most))
+        moves = range(max(1, cells_per_step - spread), min(cells_per_step + spread, most) + 1)
         count = 0
         while count != (count := int(reached.sum())):
             before = reached.copy()
@@ -190,7 +218,7 @@ class ObjectLayout:
 
 
 @dataclass(frozen=True, eq=False)
-class RacerLayout:
+class RacerLayout(KeepsArraysReadOnly):
     """Markers and motion of the racer on the torus of side 1."""
 
     markers: FloatArray = field(default_factory=lambda: np.array([(0.25, 0.75), (0.75, 0.25), (0.75, 0.6)]))
@@ -210,10 +238,10 @@ class RacerLayout:
             raise InputError(f"marker {k} is at {markers[k].tolist()}; coordinates must be in [0, 1)")
         object.__setattr__(self, "markers", markers)
         for name in ("straight_length", "turn_length", "turn_angle", "noise"):
-            if not 0 <= getattr(self, name) < math.inf:
+            object.__setattr__(self, name, finite_number(getattr(self, name), name))
+            if not getattr(self, name) >= 0:
                 raise InputError(f"{name} is {getattr(self, name)}; it must be at least 0")
-        if self.episode_steps < 1:
-            raise InputError(f"episode_steps is {self.episode_steps}; an episode has at least one step")
+        object.__setattr__(self, "episode_steps", positive_integer(self.episode_steps, "episode_steps"))
 
     @cached_property
     def feature_space(self) -> BoxFeatures:
@@ -230,6 +258,26 @@ class RacerLayout:
             turn_angle=float(self.turn_angle),
             noise=float(self.noise),
         )
+
+
+def _members(values: Any, name: str, kind: type | tuple[type, ...]) -> tuple[Any, ...]:
+    """`values` as a tuple, all of one kind."""
+    if not isinstance(values, (Sequence, np.ndarray)):
+        raise InputError(f"{name} is {values!r}; it must be a list")
+    for j, value in enumerate(values):
+        if not isinstance(value, kind) or isinstance(value, bool):
+            wanted = "an ObjectKind" if kind is ObjectKind else "an integer"
+            raise InputError(f"{name}[{j}] is {value!r}; it must be {wanted}")
+    return tuple(values)
+
+
+def layout_of(layout: Any, kind: type[Layout], default: Layout) -> Layout:
+    """The layout of an environment: the one that was given, if it is of the right kind, or the default."""
+    if layout is None:
+        return default
+    if not isinstance(layout, kind):
+        raise InputError(f"layout is {layout!r}; this environment needs a {kind.__name__}")
+    return layout
 
 
 def _four_rooms() -> FloatArray:

@@ -10,11 +10,11 @@ import numpy as np
 
 from sfr_fa.arrays import FloatArray
 from sfr_fa.environments.feature_env import FeatureEnv
-from sfr_fa.environments.layouts import BARRETO_LAYOUT, OBJECT_COLLECTION_LAYOUT, ObjectLayout
+from sfr_fa.environments.layouts import BARRETO_LAYOUT, OBJECT_COLLECTION_LAYOUT, ObjectLayout, layout_of
 from sfr_fa.environments.rendering import ObjectCollectionPicture
 from sfr_fa.kernels.dynamics import object_collection_step
 from sfr_fa.kernels.encoding import POSITION_SIGMA, SQUARE_CENTRES, object_collection_state
-from sfr_fa.tasks import TableTask, Task
+from sfr_fa.tasks import TableTask, TaskOrFunction
 
 
 class ObjectCollection(FeatureEnv):
@@ -48,9 +48,12 @@ class ObjectCollection(FeatureEnv):
     default_layout: ObjectLayout = OBJECT_COLLECTION_LAYOUT
 
     def __init__(
-        self, task: Task | None = None, layout: ObjectLayout | None = None, render_mode: str | None = None
+        self,
+        task: TaskOrFunction | None = None,
+        layout: ObjectLayout | None = None,
+        render_mode: str | None = None,
     ) -> None:
-        self.layout = layout or self.default_layout
+        self.layout = layout_of(layout, ObjectLayout, self.default_layout)
         space = self.layout.feature_space
         if task is None:
             task = TableTask(space, np.append(0.0, np.ones(space.size - 1)))

@@ -10,7 +10,7 @@ import numpy as np
 
 from sfr_fa.arrays import FloatArray
 from sfr_fa.environments.feature_env import FeatureEnv
-from sfr_fa.environments.layouts import RACER_LAYOUT, RacerLayout
+from sfr_fa.environments.layouts import RACER_LAYOUT, RacerLayout, layout_of
 from sfr_fa.environments.rendering import RacerPicture
 from sfr_fa.kernels.dynamics import drive, marker_distances
 from sfr_fa.kernels.encoding import (
@@ -20,7 +20,7 @@ from sfr_fa.kernels.encoding import (
     TORUS_CENTRES,
     racer_state,
 )
-from sfr_fa.tasks import GaussianTask, Task
+from sfr_fa.tasks import GaussianTask, TaskOrFunction
 
 
 class Racer(FeatureEnv):
@@ -50,19 +50,23 @@ class Racer(FeatureEnv):
     same order).
     """
 
+    _picture: RacerPicture | None = None
+
     def __init__(
-        self, task: Task | None = None, layout: RacerLayout = RACER_LAYOUT, render_mode: str | None = None
+        self,
+        task: TaskOrFunction | None = None,
+        layout: RacerLayout | None = None,
+        render_mode: str | None = None,
     ) -> None:
-        self.layout = layout
+        self.layout = layout_of(layout, RacerLayout, RACER_LAYOUT)
         if task is None:
             task = GaussianTask(tuple(np.array([[0.3, 0.005]]) for _ in self.layout.markers))
-        super().__init__(layout.feature_space, task, render_mode)
+        super().__init__(self.layout.feature_space, task, render_mode)
         size = TORUS_CENTRES.size**2 + ANGLE_CENTRES.size
         self.observation_space = gymnasium.spaces.Box(0.0, 1.0, (size,), np.float64)
         self.action_space = gymnasium.spaces.Discrete(3)
         self._x, self._y, self._angle = 0.5, 0.5, 0.0
         self._steps = 0
-        self._picture: RacerPicture | None = None
 
     @property
     def position(self) -> tuple[float, float]:
@@ -74,7 +78,7 @@ class Racer(FeatureEnv):
         """Where it heads, in [-pi, pi)."""
         return self._angle
 
-    def set_task(self, task: Task) -> None:
+    def set_task(self, task: TaskOrFunction) -> None:
         """Reward by `task` from now on."""
         super().set_task(task)
         self._picture = None

@@ -7,7 +7,9 @@ import math
 import pickle
 import subprocess
 import sys
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -18,6 +20,7 @@ from hypothesis import strategies as st
 from numba import njit
 
 import sfr_fa  # noqa: F401  registers the environments
+from sfr_fa.environments.adapters import WithFeatures
 from sfr_fa.environments.layouts import BARRETO_LAYOUT, OBJECT_COLLECTION_LAYOUT, RACER_LAYOUT
 from sfr_fa.environments.object_collection import ObjectCollection
 from sfr_fa.environments.racer import Racer
@@ -26,6 +29,7 @@ from sfr_fa.feature_spaces import (
     BARRETO_FEATURES,
     OBJECT_COLLECTION_FEATURES,
     RACER_FEATURES,
+    BoxFeatures,
     DiscreteFeatures,
 )
 from sfr_fa.kernels import dynamics, encoding
@@ -147,7 +151,116 @@ class TestContract:
         assert result.stdout.strip() == "[]"
 
 
+class TestCopies:
+    @pytest.mark.parametrize("name", NAMES)
+    @pytest.mark.parametrize("make_copy", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))])
+    def test_an_environment_that_was_drawn_can_be_copied(
+        self, name: str, make_copy: Callable[[gymnasium.Env], gymnasium.Env]
+    ) -> None:
+        env = gymnasium.make(name, render_mode="rgb_array").unwrapped
+        env.reset(seed=0)
+        picture = env.render()
+        np.testing.assert_array_equal(make_copy(env).render(), picture)
+
+
+class Counting(gymnasium.Env):
+    """Counts its steps in one array that it hands out again and again."""
+
+    observation_space = gymnasium.spaces.Box(0.0, 100.0, (1,), np.float64)
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def __init__(self) -> None:
+        self.count = np.zeros(1)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.count[:] = 0
+        return self.count, {}
+
+    def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        self.count += 1 + action
+        return self.count, 0.0, False, False, {}
+
+
+def difference(observation: Any, action: Any, next_observation: Any, info: dict[str, Any]) -> np.ndarray:
+    return np.asarray(next_observation - observation, dtype=np.float64)
+
+
+STEPS = BoxFeatures(np.zeros(1), np.full(1, 10.0))
+
+
+class TestWrappers:
+    def test_an_observation_that_is_written_over_is_remembered(self) -> None:
+        env = WithFeatures(Counting(), difference, STEPS, LinearTask([1.0]))
+        env.reset(seed=0)
+        assert [env.step(action)[1] for action in (0, 1, 1, 0)] == [1.0, 2.0, 2.0, 1.0]
+
+    def test_the_spec_of_a_wrapped_environment_makes_it_again(self) -> None:
+        inner = gymnasium.make("CartPole-v1")
+
+        def angle(observation: Any, action: Any, next_observation: Any, info: dict[str, Any]) -> np.ndarray:
+            return np.abs(next_observation[2:3]).astype(np.float64)
+
+        env = WithFeatures(inner, angle, STEPS, LinearTask([2.0]))
+        again = gymnasium.make(env.spec)
+        assert isinstance(again, WithFeatures)
+        for each in (env, again):
+            each.reset(seed=1)
+        assert [env.step(a)[1] for a in (0, 1, 1)] == [again.step(a)[1] for a in (0, 1, 1)]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # about CartPole, and that there is a wrapper
+            check_env(env, skip_render_check=True)
+
+    @pytest.mark.parametrize("bad", [np.eye(2), gymnasium.spaces.Box(0, 1, (2,))])
+    def test_spaces_of_others_get_a_sentence(self, bad: Any) -> None:
+        with pytest.raises(InputError, match="must be DiscreteFeatures or BoxFeatures"):
+            WithFeatures(Counting(), difference, bad, LinearTask([1.0]))
+        with pytest.raises(InputError, match="must be a function of a transition"):
+            WithFeatures(Counting(), bad, STEPS, LinearTask([1.0]))
+
+
+class Duck:
+    """A task by its method alone."""
+
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        self.reward = function
+
+
 class TestTasks:
+    def test_a_function_is_a_task_wherever_one_is_given(self) -> None:
+        def first(phi: np.ndarray) -> np.ndarray:
+            return 3 * phi[..., 0]
+
+        by_reset, by_method = Racer(), Racer()
+        by_method.set_task(first)
+        envs = (Racer(first), by_method, by_reset)
+        for env in envs:
+            env.reset(seed=0, options={"task": first} if env is by_reset else None)
+            _, reward, _, _, info = env.step(np.int64(0))
+            assert reward == 3 * info["features"][0]
+
+    def test_a_task_that_writes_to_its_argument_leaves_the_features_alone(self) -> None:
+        def careless(phi: np.ndarray) -> np.ndarray:
+            phi *= 0
+            return phi[..., 0]
+
+        for task in (careless, FunctionTask(careless), Duck(careless)):
+            env, twin = Racer(task), Racer()
+            for each in (env, twin):
+                each.reset(seed=0)
+            info, expected = (each.step(np.int64(0))[4] for each in (env, twin))
+            np.testing.assert_array_equal(info["features"], expected["features"])
+            ObjectCollection(task)
+
+    def test_a_reward_that_is_not_finite_is_never_handed_out(self) -> None:
+        # At the three points that are probed when the task is set it is finite.
+        env = Racer(Duck(lambda phi: np.where(np.isin(phi[..., 0], (0, 0.5, 1)), 1.0, np.nan)))
+        env.reset(seed=0)
+        with pytest.raises(InputError, match="rewards must be finite"):
+            env.step(np.int64(0))
+
     def test_default_task_rewards_every_object_and_the_goal(self) -> None:
         env = ObjectCollection()
         np.testing.assert_array_equal(env.task.reward(OBJECT_COLLECTION_FEATURES.vectors), [0, 1, 1, 1, 1, 1])

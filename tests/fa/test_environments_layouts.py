@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import math
+import pickle
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,6 +15,7 @@ from gymnasium.utils.env_checker import check_env
 from sfr_fa.environments.layouts import (
     BARRETO_LAYOUT,
     OBJECT_COLLECTION_LAYOUT,
+    RACER_LAYOUT,
     ObjectKind,
     ObjectLayout,
     RacerLayout,
@@ -79,6 +83,21 @@ def test_walls_may_be_missing() -> None:
         ({"step_length": 0.0}, "step_length is 0.0"),
         ({"step_noise": -1.0}, "step_noise is -1.0"),
         ({"start": (0.1, 0.1, 0.1)}, "start has 3 numbers"),
+        ({"objects": [(0.2, 0.5), (0.8, 0.2)]}, r"object 1 at \(0.8, 0.2\) is within the goal area"),
+        ({"objects": [(0.06, 0.07), (0.8, 0.5)]}, r"object 0 at \(0.06, 0.07\) is touched at the start"),
+        (
+            {
+                "walls": [(0.45, 0.55, 0.0, 0.8), (0.0, 0.4, 0.7, 0.77), (0.33, 0.4, 0.7, 1.0)],
+                "objects": [(0.2, 0.9), (0.8, 0.5)],
+            },
+            r"object 0 at \(0.2, 0.9\) cannot be reached",
+        ),
+        ({"kind_of_object": [0, 0.5]}, r"kind_of_object\[1\] is 0.5; it must be an integer"),
+        ({"kind_of_object": None}, "kind_of_object is None"),
+        ({"kinds": [GEM, "coin"]}, r"kinds\[1\] is 'coin'; it must be an ObjectKind"),
+        ({"walls": None}, "walls is None"),
+        ({"step_length": "a"}, "step_length is 'a'"),
+        ({"step_noise": math.inf}, "step_noise is inf"),
     ],
 )
 def test_a_bad_layout_gets_a_sentence(changes: dict[str, Any], sentence: str) -> None:
@@ -91,7 +110,41 @@ def test_an_unknown_shape_gets_a_sentence() -> None:
         ObjectKind("gem", (1, 0), "#aa0000", "star")
 
 
+@pytest.mark.parametrize("colour", ["blurple", "", None, 7])
+def test_an_unknown_colour_gets_a_sentence(colour: Any) -> None:
+    with pytest.raises(InputError, match="gem has colour"):
+        ObjectKind("gem", (1, 0), colour, "box")
+
+
+@pytest.mark.parametrize("steps", [0, 2.5, True, "many", math.inf])
+def test_an_episode_has_a_whole_number_of_steps(steps: Any) -> None:
+    with pytest.raises(InputError, match=r"episode_steps is .* positive integer"):
+        RacerLayout(episode_steps=steps)
+
+
+def test_environments_refuse_layouts_of_others_and_take_none_for_the_default() -> None:
+    with pytest.raises(InputError, match="needs a ObjectLayout"):
+        ObjectCollection(layout=RacerLayout())  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="needs a RacerLayout"):
+        Racer(layout=layout())  # type: ignore[arg-type]
+    assert Racer(layout=None).layout is RACER_LAYOUT
+
+
+@pytest.mark.parametrize("make_copy", [copy.deepcopy, lambda layout: pickle.loads(pickle.dumps(layout))])
+def test_copies_of_a_layout_are_as_read_only_as_it_is(make_copy: Callable[[Any], Any]) -> None:
+    rooms, racer = make_copy(OBJECT_COLLECTION_LAYOUT), make_copy(RACER_LAYOUT)
+    for array in (rooms.walls, rooms.objects, racer.markers, make_copy(layout(walls=[])).walls):
+        assert not array.flags.writeable
+    assert rooms.feature_space == OBJECT_COLLECTION_LAYOUT.feature_space
+
+
 class TestReachability:
+    @pytest.mark.timeout(20)
+    @pytest.mark.parametrize("noise", [1.0, 1e6, 1e308])
+    def test_wild_noise_reaches_everything_at_once(self, noise: float) -> None:
+        _, _, reached = layout(step_noise=noise).reachable_points()
+        assert reached.any()
+
     def test_a_wall_thinner_than_a_step_does_not_separate_a_thicker_one_does(self) -> None:
         layout(walls=[(0.48, 0.52, 0.0, 1.0)])
         with pytest.raises(InputError, match="cannot be reached"):

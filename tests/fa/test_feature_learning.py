@@ -160,3 +160,17 @@ def test_nothing_left_to_learn_from_is_said() -> None:
         data.without_zero_rewards(1.0, np.random.default_rng(0))
     with pytest.raises(InputError, match="no transitions"):
         RewardedTransitions.of_tasks([[]])
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("dimensions", True), ("iterations", 2.5), ("batch_size", "all"), ("learning_rate", np.nan),
+        ("learning_rate", True), ("learning_rate", np.inf), ("initial_deviation", np.nan),
+        ("initial_deviation", -1),
+    ],
+)  # fmt: skip
+def test_settings_that_are_no_such_numbers_get_a_sentence(setting: str, value: Any) -> None:
+    settings = {"dimensions": 2, "iterations": 1} | {setting: value}
+    with pytest.raises(InputError, match=f"{setting} is"):
+        learn_features(some_data(0), rng=np.random.default_rng(0), **settings)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -62,3 +64,15 @@ def test_a_printed_rule_that_explodes_is_refused() -> None:
     """Features that sum to 3 overshoot: the mean error is multiplied by 1 - 3 at each step."""
     with pytest.raises(InputError, match="diverges"):
         printed_rule_weights(np.ones((4, 3)), np.ones(4), np.random.default_rng(0))
+
+
+def test_l1_weights_of_many_points_take_little_memory() -> None:
+    """Dense, the constraints of 5,000 points alone would take 10,000 x 5,003 x 8 bytes = 400 MB."""
+    points = np.random.default_rng(2).random((5000, 3))
+    weights = np.array([1.0, -2.0, 0.5])
+    tracemalloc.start()
+    try:
+        np.testing.assert_allclose(l1_weights(points, points @ weights), weights, atol=1e-6)
+        assert tracemalloc.get_traced_memory()[1] < 100e6
+    finally:
+        tracemalloc.stop()
