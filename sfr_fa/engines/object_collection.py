@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -64,8 +65,7 @@ class CompiledObjectCollection:
         unwrapped = environment.unwrapped
         assert isinstance(unwrapped, ObjectCollection)
         self.layout, self.agent, self.streams, self.limit = unwrapped.layout, agent, streams, limit
-        self.cold_bases = region_bases(SQUARE_CENTRES, POSITION_SIGMA, CELLS, COLD_RANK)
-        self.hot_bases = region_bases(SQUARE_CENTRES, POSITION_SIGMA, 1, HOT_RANK)
+        self.cold_bases, self.hot_bases = _bases(CELLS, COLD_RANK), _bases(1, HOT_RANK)
         self.filter_from = FILTER_FROM if gpi_filter else math.inf
         self.dtype = np.dtype(np.float32 if agent.dtype == torch.float32 else np.float64)
         self.vectors = self.layout.feature_space.vectors
@@ -257,6 +257,12 @@ def part_obstacle(agent: GpiAgent) -> str | None:
     if isinstance(rule, LearnedOnline) and rule.model not in (LinearRewardModel, MlpRewardModel):
         return "its reward model is a network of your own"
     return None
+
+
+@functools.lru_cache
+def _bases(cells: int, rank: int) -> Array:
+    """The filter's bases, which depend on the code of positions only."""
+    return region_bases(SQUARE_CENTRES, POSITION_SIGMA, cells, rank)
 
 
 _CUMULANTS = (RewardCumulant, FeatureCumulant, Indicator, TentCode, OneStepModel)

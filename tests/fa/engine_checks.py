@@ -1,0 +1,74 @@
+"""What the engine tests share: engines of every agent, and the comparison of two of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from sfr_fa.agents import LearnedFeatures, MlpRewardModel
+from sfr_fa.engines import Engine, make_engine
+from sfr_fa.environments.object_collection import ObjectCollection, ObjectCollectionBarreto
+from sfr_fa.tasks import Task, sample_general_task, sample_linear_task
+
+torch.set_num_threads(1)
+
+ENVIRONMENTS = {"object collection": ObjectCollection, "Barreto": ObjectCollectionBarreto}
+AGENTS = (
+    "Q", "SF", "SF-R", "SF-h", "SFR", "SFR-R", "SFR-R (MLP)", "MB SFR", "MB SFR-R",
+    "CSFR", "CSFR-R", "CSFR-h",
+)  # fmt: skip
+STATE_DIM = 113
+
+
+def engine_of(
+    kind: str, agent: str, environment: str = "object collection", seed: int = 5, **settings: Any
+) -> Engine:
+    """An engine in float64 with rates at which a few steps already move the weights."""
+    name = agent.removesuffix(" (MLP)")
+    common: dict[str, Any] = {"gamma": 0.9, "epsilon": 0.2, "learning_rate": 0.01, "dtype": torch.float64}
+    if name.endswith(("-R", "-h")):
+        common["reward_learning_rate"] = 0.05
+    if name.startswith("MB"):
+        common["model_learning_rate"] = 0.4
+    if name.endswith("-h"):
+        common["feature_map"] = LearnedFeatures(np.random.default_rng(3).normal(0, 0.3, (2 * STATE_DIM, 4)))
+    if agent.endswith("(MLP)"):
+        common["reward_model"] = MlpRewardModel
+    return make_engine(kind, ENVIRONMENTS[environment](), name, streams=seed, **(common | settings))
+
+
+def next_task(engine: Engine, agent: str) -> Task:
+    """A task of the most general kind that the agent can be given."""
+    space = engine.environment.unwrapped.feature_space
+    sample = sample_linear_task if agent == "CSFR" else sample_general_task
+    return sample(engine.streams.tasks, space)
+
+
+def weights_of(engine: Engine) -> np.ndarray:
+    """theta of all stored policies, (K, A, D, state)."""
+    return engine.agent.library.parameters["weight"].numpy().copy()
+
+
+def set_policies(engine: Engine, weights: np.ndarray) -> None:
+    """Replace the stored policies; their own readouts are copies of the present one."""
+    agent = engine.agent
+    state = agent.state_dict()
+    tensor = torch.tensor(weights, dtype=agent.dtype)
+    state["library"] = {
+        "parameters": {"weight": tensor},
+        "optimisers": [state["library"]["optimisers"][0]] * len(weights),
+    }
+    state["readouts"] = [state["readouts"][0]] * len(weights)
+    agent.load_state_dict(state)
+
+
+def assert_same_agents(one: Engine, other: Engine, tolerance: float) -> None:
+    """All that was learned agrees."""
+    np.testing.assert_allclose(weights_of(one), weights_of(other), rtol=0, atol=tolerance)
+    for mine, yours in zip(one.agent.readouts, other.agent.readouts, strict=True):
+        np.testing.assert_allclose(mine.vector.numpy(), yours.vector.numpy(), rtol=0, atol=tolerance)
+    learned, expected = one.agent.cumulant.state_dict(), other.agent.cumulant.state_dict()
+    for name, value in learned.get("model", {}).items():
+        np.testing.assert_allclose(value.numpy(), expected["model"][name].numpy(), rtol=0, atol=tolerance)

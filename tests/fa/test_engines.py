@@ -1,0 +1,282 @@
+"""Both engines walk the same path: same actions, same weights; and what else an engine promises."""
+
+import functools
+import io
+import os
+import subprocess
+import sys
+
+import gymnasium
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sfr_fa.agents import (
+    DivergedError,
+    FeatureSubnetworks,
+    LinearPerAction,
+    no_clip,
+    squares_averaged_over_dimensions,
+)
+from sfr_fa.engines import EpisodeLimit, Streams, make_engine
+from sfr_fa.engines.object_collection import FILTER_FROM
+from sfr_fa.environments.layouts import OBJECT_COLLECTION_LAYOUT, ObjectLayout
+from sfr_fa.environments.object_collection import ObjectCollection
+from sfr_fa.tasks import sample_general_task
+from sfr_theory.errors import InputError
+from tests.fa.engine_checks import (
+    AGENTS,
+    ENVIRONMENTS,
+    assert_same_agents,
+    engine_of,
+    next_task,
+    set_policies,
+    weights_of,
+)
+
+# Both engines round differently, by some 1e-16 a step, and SGD at these rates does not amplify it. 1e-10 is
+# generous for rounding and far below the effect of a changed formula.
+TOLERANCE = 1e-10
+
+
+def walk_both(agent, environment="object collection", steps=(40, 40, *([12] * 15)), **options):
+    """Both engines through the same tasks; the last has K = len(steps) stored policies."""
+    pair = [engine_of(kind, agent, environment, **options) for kind in ("compiled", "reference")]
+    assert [engine.name for engine in pair] == ["compiled", "reference"]
+    results = []
+    for count in steps:
+        both = [engine.run_task(next_task(engine, agent), count) for engine in pair]
+        np.testing.assert_array_equal(both[0].actions, both[1].actions)
+        np.testing.assert_array_equal(both[0].gpi_counts, both[1].gpi_counts)
+        assert both[0].total_reward == pytest.approx(both[1].total_reward, abs=1e-12)
+        assert (
+            (both[0].episodes, both[0].steps)
+            == (both[1].episodes, both[1].steps)
+            == (both[0].episodes, count)
+        )
+        results.append(both[0])
+    assert_same_agents(*pair, TOLERANCE)
+    return results, pair
+
+
+@pytest.mark.parametrize("environment", ENVIRONMENTS)
+@pytest.mark.parametrize("agent", AGENTS)
+def test_both_engines_walk_the_same_path(agent, environment):
+    results, (compiled, _) = walk_both(agent, environment)
+    policies = 1 if agent == "Q" else 17
+    assert compiled.agent.num_policies == policies
+    assert policies == 1 or policies >= max(16, FILTER_FROM)
+    if agent != "Q":
+        # The comparison says something about source policies only if GPI has used them.
+        assert any(result.gpi_counts[:-1].any() for result in results)
+
+
+@pytest.mark.parametrize("limit", [EpisodeLimit(9), EpisodeLimit(9, is_terminal=False)])
+def test_limits_of_episodes(limit):
+    results, _ = walk_both("SFR", steps=(60, 30), limit=limit)
+    assert [result.episodes for result in results] == [7, 4]
+
+
+def test_a_limit_that_bootstraps_learns_something_else():
+    terminal, bootstrapping = (
+        walk_both("SFR", steps=(60,), limit=EpisodeLimit(9, is_terminal=choice))[1][0]
+        for choice in (True, False)
+    )
+    assert not np.array_equal(weights_of(terminal), weights_of(bootstrapping))
+
+
+def test_options_of_agents():
+    walk_both("SFR", steps=(40, 40), clip=no_clip)
+    walk_both("CSFR", steps=(40, 40), loss=squares_averaged_over_dimensions, bins=5)
+
+
+def test_another_layout():
+    """Compiled code holds no layout of its own."""
+    standard = OBJECT_COLLECTION_LAYOUT
+    layout = ObjectLayout(
+        walls=np.zeros((0, 4)), objects=standard.objects[:5] * 0.5 + 0.2, kind_of_object=(0, 1, 2, 3, 0),
+        kinds=standard.kinds, start=(0.5, 0.5), goal=(0.7, 0.6), goal_radius=0.12, object_radius=0.02,
+        step_length=0.08,
+    )  # fmt: skip
+    common = {"gamma": 0.9, "epsilon": 0.9, "learning_rate": 0.01, "dtype": torch.float64, "streams": 3}
+    pair = [
+        make_engine(kind, ObjectCollection(layout=layout), "SFR", **common)
+        for kind in ("compiled", "reference")
+    ]
+    episodes = 0
+    for _ in range(2):
+        both = [engine.run_task(sample_general_task(engine.streams.tasks), 200) for engine in pair]
+        np.testing.assert_array_equal(both[0].actions, both[1].actions)
+        episodes += both[0].episodes
+    assert episodes > 2
+    assert_same_agents(*pair, TOLERANCE)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    agent=st.sampled_from(["SF", "SF-R", "SFR", "SFR-R (MLP)", "MB SFR", "CSFR-h"]),
+    seed=st.integers(0, 2**20),
+    scale=st.sampled_from([0.0, 1e-6, 0.1, 3.0]),
+    shift=st.sampled_from([-1.0, 0.0, 0.5]),
+    copy_of=st.lists(st.integers(0, 5), min_size=1, max_size=12),
+)
+def test_single_steps_from_any_weights(agent, seed, scale, shift, copy_of):
+    """One step from given weights: policies of any size and sign, all zero, or copies of each other."""
+    pair = [engine_of(kind, agent, seed=seed) for kind in ("compiled", "reference")]
+    for engine in pair:
+        engine.run_task(next_task(engine, agent), 1)
+        shape = weights_of(engine).shape[1:]
+        distinct = scale * (np.random.default_rng(seed).normal(size=(6, *shape)) / 10 + shift / 30)
+        set_policies(engine, distinct[copy_of])
+    both = [engine.run_task(next_task(engine, agent), 1) for engine in pair]
+    np.testing.assert_array_equal(both[0].gpi_counts, both[1].gpi_counts)
+    np.testing.assert_array_equal(both[0].actions, both[1].actions)
+    assert_same_agents(*pair, TOLERANCE * max(1.0, scale))
+
+
+@pytest.mark.parametrize("agent", ["Q", "SF", "SFR-R (MLP)", "MB SFR", "CSFR-h"])
+@pytest.mark.parametrize("second", ["compiled", "reference"])
+def test_a_stored_engine_continues_bit_for_bit(agent, second):
+    engine = engine_of("compiled", agent)
+    for _ in range(2):
+        engine.run_task(next_task(engine, agent), 30)
+    file = io.BytesIO()
+    np.savez(file, allow_pickle=False, **engine.state_dict())
+    file.seek(0)
+    with np.load(file, allow_pickle=False) as archive:
+        stored = dict(archive)
+    copy = engine_of(second, agent, seed=99)
+    copy.load_state(stored)
+    task, the_same = next_task(engine, agent), next_task(copy, agent)
+    assert task.to_json() == the_same.to_json()
+    before, after = engine.run_task(task, 30), copy.run_task(the_same, 30)
+    np.testing.assert_array_equal(before.actions, after.actions)
+    assert before.total_reward == pytest.approx(after.total_reward, abs=1e-12)
+    assert_same_agents(engine, copy, 0.0 if second == "compiled" else TOLERANCE)
+
+
+def test_a_state_that_does_not_fit_is_refused():
+    engine = engine_of("compiled", "SFR")
+    with pytest.raises(InputError, match="not the state of an engine"):
+        engine.load_state({"header": np.zeros(3, dtype=np.uint8)})
+    with pytest.raises(InputError, match="its cumulant is"):
+        engine.load_state(engine_of("compiled", "SF").state_dict())
+    with pytest.raises(InputError, match=r"its gamma is 0\.5"):
+        engine.load_state(engine_of("compiled", "SFR", gamma=0.5).state_dict())
+
+
+def test_values_are_those_of_the_agent():
+    _, (compiled, reference) = walk_both("SFR", steps=(40, 20))
+    state, _ = ObjectCollection().reset()
+    np.testing.assert_allclose(compiled.values(state), reference.values(state), atol=TOLERANCE)
+    assert compiled.values(state).shape == (2, 4)
+
+
+def test_float32_learns_as_float64_does_up_to_rounding():
+    single, double = (
+        engine_of("compiled", "SFR", dtype=dtype, epsilon=1.0) for dtype in (torch.float32, torch.float64)
+    )
+    for engine in (single, double):
+        engine.run_task(next_task(engine, "SFR"), 50)
+    assert weights_of(single).dtype == np.float32
+    np.testing.assert_allclose(weights_of(single), weights_of(double), atol=1e-5)
+    assert not np.array_equal(weights_of(single), weights_of(double))
+
+
+def test_divergence_is_reported_by_both():
+    for kind in ("compiled", "reference"):
+        engine = engine_of(kind, "SFR", learning_rate=5.0)
+        result = engine.run_task(next_task(engine, "SFR"), 3000)
+        assert result.diverged
+        assert result.steps == len(result.actions) < 3000
+        with pytest.raises(DivergedError, match="learning_rate"):
+            engine.run_task(next_task(engine, "SFR"), 10)
+
+
+def test_a_diverged_reward_model_is_reported_by_both():
+    for kind in ("compiled", "reference"):
+        engine = engine_of(kind, "SFR-R", reward_learning_rate=1e200)
+        assert engine.run_task(next_task(engine, "SFR-R"), 2000).diverged
+
+
+# --- Fallback and bad input -------------------------------------------------------------------------
+
+
+class OwnModule(LinearPerAction):
+    """A network of a user's own."""
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"approximator": OwnModule}, "approximator"),
+        ({"approximator": FeatureSubnetworks}, "approximator"),
+        ({"optimiser": torch.optim.Adam}, "optimiser"),
+        ({"optimiser": functools.partial(torch.optim.SGD, momentum=0.5)}, "optimiser"),
+        ({"clip": lambda values: values.clamp(min=-1)}, "clip"),
+    ],
+)
+def test_what_is_the_users_own_falls_back_with_a_message(settings, reason):
+    with pytest.warns(UserWarning, match=f"reference engine runs this agent: its {reason}"):
+        engine = engine_of("compiled", "SFR", **settings)
+    assert engine.name == "reference"
+    assert engine.run_task(next_task(engine, "SFR"), 5).steps == 5
+
+
+def test_wrapped_and_foreign_environments_fall_back():
+    common = {"gamma": 0.9, "epsilon": 0.2, "learning_rate": 0.01, "streams": 0}
+    checked = gymnasium.make("sfr/ObjectCollection-v0")
+    assert make_engine("compiled", checked, "SFR", **common).name == "compiled"
+    with pytest.warns(UserWarning, match="TimeLimit"):
+        engine = make_engine("compiled", gymnasium.wrappers.TimeLimit(checked, 7), "SFR", **common)
+    assert engine.run_task(sample_general_task(engine.streams.tasks), 20).episodes == 3
+
+
+def test_bad_input():
+    common = {"gamma": 0.9, "epsilon": 0.2, "learning_rate": 0.01}
+    with pytest.raises(InputError, match="no engine 'fast'"):
+        make_engine("fast", ObjectCollection(), "SFR", streams=0, **common)
+    with pytest.raises(InputError, match="seed is -1"):
+        make_engine("compiled", ObjectCollection(), "SFR", streams=-1, **common)
+    with pytest.raises(InputError, match="limit of an episode is 0"):
+        EpisodeLimit(0)
+    engine = make_engine("compiled", ObjectCollection(), "SFR", streams=0, **common)
+    with pytest.raises(InputError, match="at least one step"):
+        engine.run_task(sample_general_task(engine.streams.tasks), 0)
+    with pytest.raises(InputError, match="come too late"):
+        make_engine("compiled", ObjectCollection(), engine.agent, streams=engine.streams, gamma=0.5)
+    with pytest.raises(InputError, match="other streams"):
+        make_engine("compiled", ObjectCollection(), engine.agent, streams=1)
+
+
+def test_streams_depend_on_seed_and_name_only():
+    one, same, other = Streams.spawn(3), Streams.spawn(3), Streams.spawn(4)
+    one.tasks.random(1000)
+    assert one.environment.random() == same.environment.random() != other.environment.random()
+    draws = {name: getattr(Streams.spawn(3), name).random() for name in ("tasks", "weights", "exploration")}
+    assert len(set(draws.values())) == 3
+
+
+# --- Without compilation ----------------------------------------------------------------------------
+
+UNCOMPILED = """
+import numba
+assert numba.config.DISABLE_JIT
+from tests.fa.test_engines import walk_both
+for agent in ("Q", "SF", "SFR-R (MLP)", "MB SFR-R", "CSFR-h"):
+    walk_both(agent, steps=(3, 2))
+results, _ = walk_both("SFR", steps=[2] * 10)
+print("walked", len(results))
+"""
+
+
+@pytest.mark.slow
+def test_the_kernels_run_as_plain_python():
+    result = subprocess.run(
+        [sys.executable, "-c", UNCOMPILED],
+        capture_output=True, text=True, check=False, env=os.environ | {"NUMBA_DISABLE_JIT": "1"},
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    assert "walked 10" in result.stdout

@@ -1,0 +1,177 @@
+"""The GPI filter changes speed only: bounds are bounds, and weights are those of full GPI to the bit."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sfr_fa.engines.object_collection import FILTER_FROM
+from sfr_fa.kernels import gpi_filter
+from sfr_fa.kernels.encoding import POSITION_SIGMA, SQUARE_CENTRES, object_collection_state
+from sfr_fa.kernels.gpi import best_policy, evaluate, new_search
+from sfr_fa.tasks import TableTask
+from tests.fa.engine_checks import engine_of, next_task, set_policies, weights_of
+
+A, M, S, PADDED = 4, 12, 113, 128
+COLD = gpi_filter.region_bases(SQUARE_CENTRES, POSITION_SIGMA, gpi_filter.CELLS, gpi_filter.COLD_RANK)
+HOT = gpi_filter.region_bases(SQUARE_CENTRES, POSITION_SIGMA, 1, gpi_filter.HOT_RANK)
+
+
+class Policies:
+    """K policies with D outputs, a filter over them, and the exact search beside it."""
+
+    def __init__(self, weights, D, dtype):
+        self.weights = np.zeros((len(weights), A * D, PADDED), dtype)
+        self.weights[..., :S] = weights
+        self.D, self.dtype = D, np.dtype(dtype)
+        self.known = gpi_filter.new_filter(COLD, HOT, self.weights, A, M, on=True)
+        gpi_filter.begin_task(self.known, self.weights, D, np.zeros(M))
+
+    def bounds_and_values(self, x, y, memory, readout, clip):
+        """(K,) bounds, and max over a of Q_k as GPI computes it."""
+        state = np.zeros(PADDED, self.dtype)
+        state[:S] = object_collection_state(x, y, memory, SQUARE_CENTRES, POSITION_SIGMA)
+        K = len(self.weights)
+        search = new_search(K, self.weights.shape[1], A, self.dtype)
+        gpi_filter.begin_episode(self.known)
+        for j in np.flatnonzero(memory):
+            gpi_filter.pick_up(self.known, j)
+        readout = readout.astype(self.dtype)
+        gpi_filter.bound_policies(self.known, self.weights, x, y, state, readout, clip, search.bound)
+        bound = search.bound[:K].copy()
+        for k in range(K):
+            evaluate(k, self.weights, state, readout, clip, search)
+        return bound, search.best.copy()
+
+
+def some_weights(rng, K, D, kind):
+    """Weights of the size that learning gives, or of an extreme kind."""
+    weights = rng.normal(0, 0.2, (K, A * D, S))
+    if kind == "negative":
+        return -np.abs(weights)
+    if kind == "copies":
+        return np.repeat(weights[:1], K, axis=0)
+    if kind == "huge":
+        return weights * 1e6
+    if kind == "zero":
+        return np.zeros_like(weights)
+    return weights
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 2**20),
+    K=st.integers(1, 40),
+    D=st.sampled_from([1, 5, 6]),
+    kind=st.sampled_from(["usual", "negative", "copies", "huge", "zero"]),
+    rewards=st.sampled_from(["mixed", "negative", "zero", "some zero", "huge"]),
+    clip=st.booleans(),
+    dtype=st.sampled_from([np.float32, np.float64]),
+    place=st.tuples(st.floats(0, 1), st.floats(0, 1)),
+    updates=st.lists(st.tuples(st.integers(0, 39), st.integers(0, 3)), max_size=40),
+)
+def test_no_value_exceeds_its_bound(seed, K, D, kind, rewards, clip, dtype, place, updates):
+    """For policies at rest and for those that have learned, wherever the agent stands and has collected."""
+    rng = np.random.default_rng(seed)
+    policies = Policies(some_weights(rng, K, D, kind), D, dtype)
+    readout = rng.normal(size=D)
+    if rewards == "negative":
+        readout = -np.abs(readout)
+    elif rewards == "zero":
+        readout[:] = 0
+    elif rewards == "some zero":
+        readout[::2] = 0
+    elif rewards == "huge":
+        readout *= 1e4
+    memory = (rng.random(M) < 0.4).astype(float)
+    for k, action in updates:
+        changed = policies.weights[k % K, action * D : (action + 1) * D]
+        changed[:, :S] += rng.normal(0, 0.1, (D, S))
+        gpi_filter.read_updated(policies.known, k % K, action, policies.weights, D, memory)
+    bound, best = policies.bounds_and_values(*place, memory, readout, clip)
+    assert (bound >= best).all()
+
+
+def test_the_filter_rules_out_most_policies():
+    policies = Policies(some_weights(np.random.default_rng(0), 200, 6, "usual"), 6, np.float32)
+    bound, best = policies.bounds_and_values(
+        0.3, 0.42, np.zeros(M), np.array([0, 0.5, -0.5, 0.7, -1, 1]), True
+    )
+    assert (bound >= best.max()).sum() < 40
+
+
+@pytest.mark.parametrize("part", ["norms", "memory_part", "inner"])
+def test_a_filter_without_one_of_its_parts_would_be_wrong(part):
+    """So the tests above can fail: without widths, memory or tables some value exceeds its bound."""
+    policies = Policies(some_weights(np.random.default_rng(0), 200, 6, "usual"), 6, np.float32)
+    readout, memory = np.array([0, 0.5, -0.5, 0.7, -1, 1]), np.ones(M)
+    policies.bounds_and_values(0.3, 0.42, memory, readout, True)
+    if part == "memory_part":
+        policies.known.cold.of_memory[:] = 0
+    else:
+        getattr(policies.known.cold, part)[:] = 0
+    bound, best = policies.bounds_and_values(0.3, 0.42, memory, readout, True)
+    assert (bound < best).any()
+
+
+def test_the_first_of_tied_policies_wins_whoever_is_evaluated_first():
+    weights = np.zeros((9, A, PADDED))
+    weights[[2, 5, 7], 1, 112] = 1.0
+    state, readout = np.zeros(PADDED), np.ones(1)
+    state[112] = 1.0
+    for evaluated_first in range(9):
+        search = new_search(9, A, A, np.dtype(np.float64))
+        evaluate(evaluated_first, weights, state, readout, False, search)
+        assert best_policy(weights, state, readout, False, search) == 2
+
+
+# --- Whole tasks ------------------------------------------------------------------------------------
+
+
+def both_ways(agent, policies, task, dtype=torch.float32, kind="usual", steps=300):
+    """The weights after a task, with the filter and with full GPI."""
+    ends = []
+    for gpi_filter_on in (True, False):
+        engine = engine_of("compiled", agent, gpi_filter=gpi_filter_on, dtype=dtype)
+        engine.run_task(next_task(engine, agent), 5)
+        if agent != "Q":
+            shape = weights_of(engine).shape[1:]
+            rng = np.random.default_rng(policies)
+            weights = some_weights(rng, policies - 1, shape[1], kind).reshape(policies - 1, *shape)
+            set_policies(engine, weights)
+        result = engine.run_task(task(engine), steps)
+        assert engine.agent.num_policies == policies
+        ends.append((weights_of(engine), result))
+    (filtered, with_filter), (full, without) = ends
+    np.testing.assert_array_equal(with_filter.actions, without.actions)
+    np.testing.assert_array_equal(with_filter.gpi_counts, without.gpi_counts)
+    assert filtered.tobytes() == full.tobytes()
+    return with_filter
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize(
+    "agent", ["SF", "SF-R", "SFR", "SFR-R (MLP)", "MB SFR", "MB SFR-R", "CSFR", "CSFR-h"]
+)
+def test_weights_are_those_of_full_gpi_to_the_bit(agent, dtype):
+    result = both_ways(agent, 37, lambda engine: next_task(engine, agent), dtype)
+    assert (result.gpi_counts > 0).sum() > 3  # many source policies were learned on the way
+
+
+@pytest.mark.parametrize("policies", [FILTER_FROM - 1, FILTER_FROM, FILTER_FROM + 1, 15, 16, 17, 33])
+def test_any_number_of_policies(policies):
+    both_ways("SFR", policies, lambda engine: next_task(engine, "SFR"))
+
+
+@pytest.mark.parametrize("kind", ["usual", "negative", "copies", "zero"])
+@pytest.mark.parametrize("rewards", [-1.0, 0.0])
+@pytest.mark.parametrize("agent", ["SFR", "SF"])
+def test_negative_and_zero_rewards_and_ties(agent, rewards, kind):
+    """With rewards below 0 all Q are below 0; with zero rewards all policies tie."""
+
+    def task(engine):
+        space = engine.environment.feature_space
+        return TableTask(space, np.full(space.size, rewards))
+
+    both_ways(agent, 19, task, kind=kind, steps=150)

@@ -1,0 +1,137 @@
+"""The parts of the linear kernels against NumPy and autograd."""
+
+import numpy as np
+import pytest
+import torch
+
+from sfr_fa.agents import MlpRewardModel
+from sfr_fa.agents.cumulants import SoftmaxLinear, TentCode
+from sfr_fa.feature_spaces import BoxFeatures
+from sfr_fa.kernels import linear, models
+from sfr_fa.kernels.encoding import (
+    SQUARE_CENTRES,
+    encode_object_collection,
+    interval_code,
+    object_collection_state,
+)
+
+DTYPES = [np.float32, np.float64]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_values_and_readout(dtype):
+    rng = np.random.default_rng(0)
+    theta, state = rng.normal(size=(12, 128)).astype(dtype), rng.random(128).astype(dtype)
+    values, q = np.zeros(12, dtype), np.zeros(4, dtype)
+    linear.policy_values(theta, state, values)
+    # n u |theta| |s| for sums of n = 128 products
+    norms = float(np.linalg.norm(theta, axis=1).max()), float(np.linalg.norm(state))
+    rounding = 128 * float(np.finfo(dtype).eps) * norms[0] * norms[1]
+    np.testing.assert_allclose(values, theta.astype(float) @ state, atol=rounding)
+    readout = np.array([1.0, -2.0, 0.5], dtype)
+    for clip, clipped in ((True, np.maximum(values, 0)), (False, values)):
+        best = linear.read_out(values, readout, clip, q)
+        np.testing.assert_allclose(q, clipped.reshape(4, 3) @ readout, rtol=1e-5)
+        assert best == q.max()
+    assert linear.dot(theta[0], theta[1]) == pytest.approx(float(theta[0] @ theta[1]), abs=10 * rounding)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_equal_policies_have_equal_values_to_the_bit(dtype):
+    """Wherever they are in memory: a new policy is a copy of the last one, and the first must win."""
+    rng = np.random.default_rng(1)
+    buffer, state = np.zeros(5 * 12 * 128 + 7, dtype), rng.random(128).astype(dtype)
+    policy = rng.normal(size=(12, 128)).astype(dtype)
+    seen = set()
+    for offset in range(7):
+        copies = buffer[offset : offset + 5 * 12 * 128].reshape(5, 12, 128)
+        copies[:] = policy
+        for copy in copies:
+            values = np.zeros(12, dtype)
+            linear.policy_values(copy, state, values)
+            seen.add(values.tobytes())
+    assert len(seen) == 1
+
+
+def test_ties_go_to_the_first_action():
+    assert linear.first_largest(np.array([0.0, 2.0, 2.0, 1.0])) == 1
+
+
+def test_descend_and_fold():
+    rng = np.random.default_rng(2)
+    theta, state, error = rng.normal(size=(3, 16)), rng.random(16), np.array([1.0, -2.0, 0.0])
+    expected = theta + 0.1 * np.outer(error, state)
+    assert linear.descend(theta, state, error, 0.1)
+    np.testing.assert_allclose(theta, expected, rtol=1e-14)
+    assert not linear.descend(theta.copy(), state, np.array([1.0, np.inf, 0.0]), 0.1)
+    folded, v = np.zeros(16), np.array([0.5, 0.0, -1.0])
+    linear.fold(theta, v, folded)
+    np.testing.assert_allclose(folded, v @ theta, rtol=1e-13)
+
+
+def test_reward_models_descend_as_autograd_does():
+    rng = np.random.default_rng(3)
+    model = MlpRewardModel(5, rng).double()
+    parameters = {name: value.detach().numpy().copy() for name, value in model.named_parameters()}
+    W1, b1 = parameters["hidden.weight"], parameters["hidden.bias"]
+    W2, b2 = parameters["output.weight"][0], parameters["output.bias"]
+    points = rng.normal(size=(6, 5))
+    optimiser = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(20):
+        phi, reward = rng.normal(size=5), float(rng.normal())
+        loss = (reward - model(torch.from_numpy(phi)[None])[0]).square()
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        models.learn_mlp_reward(W1, b1, W2, b2, phi, reward, 0.05)
+    readout = np.zeros(6)
+    models.read_mlp_reward(W1, b1, W2, b2, points, readout)
+    np.testing.assert_allclose(readout, model(torch.from_numpy(points)).detach().numpy(), atol=1e-12)
+
+    weights, phi = rng.normal(size=5), rng.normal(size=5)
+    expected = weights + 0.05 * 2 * (0.7 - phi @ weights) * phi
+    models.learn_linear_reward(weights, phi, 0.7, 0.05)
+    np.testing.assert_allclose(weights, expected, atol=1e-14)
+
+
+def test_the_one_step_model_descends_as_autograd_does():
+    """Its probabilities after the step come from |s|^2, without a second product with the weights."""
+    rng = np.random.default_rng(4)
+    model = SoftmaxLinear(16, 1, 6, rng).double()
+    theta = model.weight.detach().numpy()[0].copy()
+    optimiser = torch.optim.SGD(model.parameters(), lr=0.4)
+    logits, steps, probabilities = np.zeros(6), np.zeros(6), np.zeros(6)
+    for _ in range(20):
+        state, feature = rng.random(16), int(rng.integers(6))
+        observed = torch.zeros(6, dtype=torch.float64)
+        observed[feature] = 1
+        loss = (observed - model(torch.from_numpy(state)[None])[0, 0]).square().sum()
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        models.learn_one_step_model(theta, state, feature, 0.4, logits, steps, probabilities)
+        after = model(torch.from_numpy(state)[None])[0, 0].detach().numpy()
+        np.testing.assert_allclose(probabilities, after, atol=1e-12)
+    np.testing.assert_allclose(theta, model.weight.detach().numpy()[0], atol=1e-12)
+
+
+def test_codes_of_features():
+    rng = np.random.default_rng(5)
+    code = TentCode(BoxFeatures(np.array([0.0, -1.0]), np.array([1.0, 2.0])), bins=7)
+    tents = np.zeros(14)
+    for _ in range(20):
+        phi = rng.uniform(code.space.low, code.space.high)
+        models.tent_code(phi, code.centres.copy(), tents)
+        np.testing.assert_allclose(tents, code.encode(phi).ravel(), atol=1e-14)
+    H, state, next_state, phi = rng.normal(size=(3, 32)), rng.random(16), rng.random(16), np.zeros(3)
+    models.learned_features(H[:, :16].copy(), H[:, 16:].copy(), state, next_state, phi)
+    np.testing.assert_allclose(phi, 1 / (1 + np.exp(-H @ np.append(state, next_state))), rtol=1e-13)
+
+
+def test_the_state_written_in_place_is_the_environments():
+    memory = np.array([0.0, 1.0, 1.0])
+    state = np.zeros(112)
+    codes = (interval_code(at, SQUARE_CENTRES, 0.1) for at in (0.3, 0.8))
+    encode_object_collection(*codes, memory, state)
+    np.testing.assert_array_equal(state[:104], object_collection_state(0.3, 0.8, memory, SQUARE_CENTRES, 0.1))
+    assert not state[104:].any()
