@@ -44,7 +44,7 @@ from tests.fa.agent_checks import (
 )
 from tests.fa.test_agents_manners import GOOD, continue_for, everything
 
-COMMON: dict[str, Any] = {"gamma": 0.9, "epsilon": 0.1, "learning_rate": 0.1, "rng": 0}
+COMMON: dict[str, Any] = {"gamma": 0.9, "epsilon": 0.1, "learning_rate": 0.1, "rng": np.random.default_rng(0)}
 
 
 def started(name: str, tasks: int = 1, **settings: Any) -> GpiAgent:
