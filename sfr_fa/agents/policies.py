@@ -36,15 +36,16 @@ class PolicyLibrary:
         self.modules: list[nn.Module] = []
         self.optimisers: list[Optimizer] = []
         self._stacks: dict[str, Tensor] = {}
-        self._views: list[tuple[nn.Parameter, int]] = []
-        """Each parameter of each module, and the address of its place in the stack."""
+        self._views: list[nn.Parameter] = []
+        self._addresses: list[int] = []
+        """Each parameter of each module, and where its place in the stack is."""
         self._probe_optimiser()
 
     def __getstate__(self) -> dict[str, Any]:
         """Modules with storage of their own: each view would drag the whole stack along."""
         # Copied together, optimisers keep training the parameters of the modules.
         modules, optimisers = copy.deepcopy((self.modules, self.optimisers))
-        own = {"modules": modules, "optimisers": optimisers, "_stacks": {}, "_views": []}
+        own = {"modules": modules, "optimisers": optimisers, "_stacks": {}, "_views": [], "_addresses": []}
         return self.__dict__ | own
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
@@ -57,7 +58,7 @@ class PolicyLibrary:
     @property
     def parameters(self) -> dict[str, Tensor]:
         """All policies' parameters, each (K, ...)."""
-        if any(parameter.data_ptr() != address for parameter, address in self._views):
+        if list(map(Tensor.data_ptr, self._views)) != self._addresses:
             self._link()
         return {name: stack[: len(self)] for name, stack in self._stacks.items()}
 
@@ -171,7 +172,7 @@ class PolicyLibrary:
 
     def _link(self) -> None:
         """Make the parameters of all modules views of the stacks; what they hold goes into their rows."""
-        self._views = []
+        self._views, self._addresses = [], []
         # Twice the room whenever it is short, so that K policies cost O(K) copies in all.
         room = 1 << (len(self) - 1).bit_length()
         for k, module in enumerate(self.modules):
@@ -183,7 +184,8 @@ class PolicyLibrary:
                     row.copy_(parameter.detach())
                     parameter.grad = None
                     parameter.data = row
-                self._views.append((parameter, row.data_ptr()))
+                self._views.append(parameter)
+                self._addresses.append(row.data_ptr())
 
 
 NewTask = Callable[[PolicyLibrary, np.random.Generator], None]
