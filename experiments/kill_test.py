@@ -13,6 +13,7 @@ and platform. Exit code 1 if anything differs.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import os
@@ -88,7 +89,12 @@ class Run:
         }
 
     def half_written(self) -> list[Path]:
-        return list(self.results.rglob(".rep-*.npz.*"))
+        return [
+            Path(folder) / name
+            for folder, _, names in os.walk(self.results)
+            for name in names
+            if name.startswith(".rep-")
+        ]
 
 
 def workers_of(process: subprocess.Popen[str]) -> list[Any]:
@@ -116,21 +122,19 @@ def kill_once(run: Run, kind: str, longest_wait: float, rng: random.Random) -> b
     before = run.stored()
     if not wait(process, lambda: run.stored() - before):
         return False
-    if kind == "writing":
-        if not wait(process, run.half_written, pause=0.0):
-            return False
-    else:
-        time.sleep(rng.uniform(0, longest_wait))
-    if process.poll() is not None:
-        return False
+    time.sleep(rng.uniform(0, longest_wait))
     workers = workers_of(process)
+    if not workers:
+        return False
     if kind == "worker":
-        if not workers:
-            return False
         os.kill(rng.choice(workers).pid, signal.SIGKILL)
         return True
-    for victim in (process, *(workers if kind == "writing" else ())):
-        os.kill(victim.pid, signal.SIGKILL)
+    # A checkpoint is half written for some milliseconds, so its writer is the first to be killed.
+    if kind == "writing" and not wait(process, run.half_written, pause=0.0):
+        return False
+    for victim in (*(workers if kind == "writing" else ()), process):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(victim.pid, signal.SIGKILL)
     process.communicate()
     return True
 
