@@ -68,7 +68,9 @@ def _build(
         raise InputError(f"agents choose among finitely many actions; this environment has {actions}")
     space = settings.pop("feature_space", None)
     if space is None:
-        space = _feature_space(agent, getattr(environment.unwrapped, "feature_space", None))
+        # Asked of the wrappers too: features may be what a wrapper adds.
+        offers = environment.has_wrapper_attr("feature_space")
+        space = _feature_space(agent, environment.get_wrapper_attr("feature_space") if offers else None)
     return make_agent(agent, observations.shape[0], int(actions.n), space, rng=streams.of_agent, **settings)
 
 

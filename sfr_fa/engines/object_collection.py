@@ -140,7 +140,10 @@ class CompiledObjectCollection:
     def _reward_model(self) -> kernel.Reward:
         agent = self.agent
         readout = agent.readouts[-1]
-        n, D = self.vectors.shape[1], agent.shape.dimensions
+        features = agent.feature_map
+        learned = isinstance(features, LearnedFeatures)
+        n = features.space.dimensions if isinstance(features, LearnedFeatures) else self.vectors.shape[1]
+        D = agent.shape.dimensions
         kind, points = kernel.GIVEN, np.zeros((D, n), self.dtype)
         W1, b1, W2, b2 = (np.zeros(shape, self.dtype) for shape in ((1, n), (1,), (1,), (1,)))
         if isinstance(readout, LearnedReadout):
@@ -153,7 +156,7 @@ class CompiledObjectCollection:
                 W2, b2 = parameters["output.weight"][0], parameters["output.bias"]
         return kernel.Reward(
             kind=kind,
-            phi=self.vectors.astype(self.dtype),
+            phi=np.zeros((0, n), self.dtype) if learned else self.vectors.astype(self.dtype),
             points=points.copy(),
             readout=readout.vector.numpy().copy(),
             W1=W1.copy(),

@@ -36,7 +36,7 @@ class Search(NamedTuple):
     """(K or more,): no less than that, for every policy not evaluated here; -infinity for the others."""
     evaluated: Integers
     """(K,): the policies that were evaluated here..."""
-    count: Integers
+    how_many: Integers
     """(1,): ... and how many they are."""
 
 
@@ -48,7 +48,7 @@ def new_search(policies: int, rows: int, num_actions: int, dtype: np.dtype) -> S
         best=np.zeros(policies, dtype),
         bound=np.full(padded(policies), np.inf, dtype),
         evaluated=np.zeros(policies, dtype=np.int64),
-        count=np.zeros(1, dtype=np.int64),
+        how_many=np.zeros(1, dtype=np.int64),
     )
 
 
@@ -59,8 +59,8 @@ def evaluate(k: int, weights: Reals, state: Reals, readout: Reals, clip: bool, s
     search.best[k] = read_out(search.values[k], readout, clip, search.q[k])
     if search.bound[k] != -np.inf:
         search.bound[k] = -np.inf
-        search.evaluated[search.count[0]] = k
-        search.count[0] += 1
+        search.evaluated[search.how_many[0]] = k
+        search.how_many[0] += 1
 
 
 @njit(cache=True)
@@ -68,7 +68,7 @@ def best_policy(weights: Reals, state: Reals, readout: Reals, clip: bool, search
     """The first policy of largest value; evaluates whatever might be it."""
     best, bound, evaluated = search.best, search.bound, search.evaluated
     largest = -np.inf
-    for e in range(search.count[0]):
+    for e in range(search.how_many[0]):
         largest = max(largest, best[evaluated[e]])
     for k in range(best.shape[0]):
         # Policies that are evaluated have the bound -infinity; it reaches `largest` if no value is a number.
@@ -76,7 +76,7 @@ def best_policy(weights: Reals, state: Reals, readout: Reals, clip: bool, search
             evaluate(k, weights, state, readout, clip, search)
             largest = max(largest, best[k])
     winner = evaluated[0]
-    for e in range(1, search.count[0]):
+    for e in range(1, search.how_many[0]):
         k = evaluated[e]
         if best[k] > best[winner] or (best[k] == best[winner] and k < winner):
             winner = k

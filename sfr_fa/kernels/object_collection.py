@@ -151,25 +151,6 @@ def learn_reward(model: Reward, phi: Reals, reward: float, rate: float) -> None:
 
 
 @njit(cache=True)
-def look_around(
-    known: Filter,
-    weights: Reals,
-    x: float,
-    y: float,
-    state: Reals,
-    readout: Reals,
-    clip: bool,
-    search: Search,
-) -> None:
-    """Begin the search at a new state: nothing is evaluated; all may win that are not ruled out."""
-    search.count[0] = 0
-    if known.built.shape[0] > 0:
-        bound_policies(known, weights, x, y, state, readout, clip, search.bound)
-    else:
-        search.bound[:] = np.inf
-
-
-@njit(cache=True)
 def run_task(
     world: World,
     noise: Noise,
@@ -201,7 +182,7 @@ def run_task(
     code_x = interval_code(x, world.centres, world.sigma)
     code_y = interval_code(y, world.centres, world.sigma)
     state, next_state = np.zeros(S, theta.dtype), np.zeros(S, theta.dtype)
-    phi = np.zeros(cumulant.H_now.shape[0], theta.dtype)
+    phi = np.zeros(reward_model.points.shape[1], theta.dtype)
     c_t = np.zeros(D, theta.dtype)
     error_i, error_c = np.zeros(D, theta.dtype), np.zeros(D, theta.dtype)
     values_i, values_c = np.zeros(rows, theta.dtype), np.zeros(rows, theta.dtype)
@@ -228,9 +209,12 @@ def run_task(
             code_x[:] = interval_code(x, world.centres, world.sigma)
             code_y[:] = interval_code(y, world.centres, world.sigma)
             encode_object_collection(code_x, code_y, memory, state)
+            search.how_many[0] = 0
             if filters:
                 begin_episode(known)
-            look_around(known, weights, x, y, state, gpi_readout, clip, search)
+                bound_policies(known, weights, x, y, state, gpi_readout, clip, search.bound)
+            else:
+                search.bound[:] = np.inf
             evaluate(i, weights, state, gpi_readout, clip, search)
             # c <- argmax_k max_a sum_phi xi_k(s_t, a, phi) R_i(phi); later in an episode it is known already
             c = best_policy(weights, state, gpi_readout, clip, search)
@@ -271,9 +255,10 @@ def run_task(
         # Update the reward model with (r_t - R_i(phi_t))^2
         if cumulant.kind == LEARNED_PHI or cumulant.kind == LEARNED_TENT:
             learned_features(cumulant.H_now, cumulant.H_next, state, next_state, phi)
+        elif reward_model.kind != GIVEN:
+            phi[:] = reward_model.phi[feature]
+        if reward_model.kind != GIVEN:
             learn_reward(reward_model, phi, reward, rates.reward)
-        else:
-            learn_reward(reward_model, reward_model.phi[feature], reward, rates.reward)
 
         # Update the feature model p~; c_t is what the policies sum up
         if cumulant.kind == TABLE:
@@ -297,7 +282,11 @@ def run_task(
 
         if bootstraps:
             # abar <- argmax_a max_k sum_phi xi_k(s_{t+1}, a, phi) R_i(phi)
-            look_around(known, weights, x, y, next_state, gpi_readout, clip, search)
+            search.how_many[0] = 0
+            if filters:
+                bound_policies(known, weights, x, y, next_state, gpi_readout, clip, search.bound)
+            else:
+                search.bound[:] = np.inf
             evaluate(i, weights, next_state, gpi_readout, clip, search)
             if c != i:
                 evaluate(c, weights, next_state, gpi_readout, clip, search)
@@ -327,7 +316,9 @@ def run_task(
                 fold(theta[c][own], v, weights[c, action])
         if filters and c != i:
             read_updated(known, c, action, weights, outputs, memory)
-        if not (finite and np.isfinite(v.sum())):
+        if reward_model.kind != GIVEN:
+            finite = finite and np.isfinite(v.sum())
+        if not finite:
             return total_reward, episodes, t + 1, False
 
         # s_t <- s_{t+1}: all values are known but for the policies that have just changed
