@@ -51,6 +51,7 @@ from sfr_fa.agents import (
     summed_squares,
 )
 from sfr_fa.agents.checkpoint import read_checkpoint, write_checkpoint
+from sfr_fa.agents.gpi_policies import gpi_policies_by_name
 from sfr_fa.agents.policies import NewTask, PolicyLibrary, copy_previous, start_afresh
 from sfr_fa.arrays import FloatArray
 from sfr_fa.engines import ENGINES, Engine, EpisodeLimit, Streams, make_engine
@@ -164,6 +165,7 @@ class AgentSetup:
         _check_name("initial_weights", self.initial_weights, INITIAL_WEIGHTS)
         _check_name("transfer", self.transfer, TRANSFER)
         _check_name("precision", self.precision, PRECISIONS)
+        gpi_policies_by_name(self.gpi_policies)
         if self.reward_model is not None:
             _check_name("reward_model", self.reward_model, REWARD_MODELS)
         if self.weight_fit is not None:
@@ -326,7 +328,7 @@ def build(trial: Trial, folder: RunFolder, notes: list[str]) -> tuple[Engine, li
     tasks = [sample(random.tasks, space) for _ in range(trial.tasks)]
     spec: AgentSpec = replace(AGENT_SPECS[setup.agent], new_task=_new_task(setup, space))
     optional: dict[str, Any] = {
-        "gpi_policies": None if setup.gpi_policies == "all" else setup.gpi_policies,
+        "gpi_policies": gpi_policies_by_name(setup.gpi_policies),
         "reward_learning_rate": setup.reward_learning_rate,
         "model_learning_rate": setup.model_learning_rate,
         "reward_model": setup.reward_model and REWARD_MODELS[setup.reward_model],

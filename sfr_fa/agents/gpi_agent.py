@@ -39,6 +39,7 @@ from sfr_fa.agents.checkpoint import describe, read_checkpoint, write_checkpoint
 from sfr_fa.agents.cumulants import Cumulant
 from sfr_fa.agents.errors import DivergedError
 from sfr_fa.agents.features import EnvironmentFeatures, FeatureMap, one_member
+from sfr_fa.agents.gpi_policies import GpiPolicies, all_policies
 from sfr_fa.agents.policies import NewTask, OptimiserFactory, PolicyLibrary
 from sfr_fa.agents.readouts import Readout, ReadoutRule, readout_vector
 from sfr_fa.agents.transition import Transition, check_size, check_state, check_transition
@@ -119,6 +120,7 @@ class GpiAgent:
         epsilon: float,
         streams: AgentStreams,
         clip: Clip | None = None,
+        gpi_policies: GpiPolicies = all_policies,
         loss: Loss = summed_squares,
         dtype: torch.dtype = torch.float32,
     ) -> None:
@@ -139,17 +141,21 @@ class GpiAgent:
         self.gamma, self.epsilon, self.dtype = gamma, epsilon, dtype
         self.feature_map, self.cumulant, self.readout_rule = feature_map, cumulant, readout
         self.new_task, self.loss, self.streams = new_task, loss, streams
+        self.gpi_policies = gpi_policies
         self.clip: Clip = clip or (clip_at_zero if cumulant.nonnegative else no_clip)
         self.shape = ValueShape(state_dim, num_actions, cumulant.groups, cumulant.size)
         self.library = PolicyLibrary(approximator, self.shape, optimiser, dtype)
         self.readouts: list[Readout] = []
+        self.participants: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        """Indices of the policies that take part in GPI during the current task."""
         self.gpi_counts_by_task: list[NDArray[np.int64]] = []
         self.steps_learned = 0
         self._choice: _Choice | None = None
         self._failure: str | None = None
         parts = {
             "feature_map": feature_map, "cumulant": cumulant, "readout": readout, "new_task": new_task,
-            "clip": self.clip, "loss": loss, "approximator": approximator, "optimiser": optimiser,
+            "clip": self.clip, "gpi_policies": gpi_policies, "loss": loss, "approximator": approximator,
+            "optimiser": optimiser,
             "state_dim": state_dim, "num_actions": num_actions, "gamma": gamma, "epsilon": epsilon,
             "dtype": dtype,
             "generators": (streams.weights.bit_generator, streams.exploration.bit_generator),
@@ -174,6 +180,7 @@ class GpiAgent:
             raise
         # Policies that were forgotten take their readouts with them.
         self.readouts = [*self.readouts[: len(self.library) - 1], readout]
+        self.participants = self.gpi_policies([stored.vector for stored in self.readouts])
         self.gpi_counts_by_task.append(np.zeros(len(self.library), dtype=np.int64))
         self._choice = None
 
@@ -271,6 +278,7 @@ class GpiAgent:
             "readouts": [readout.state_dict() for readout in self.readouts],
             "cumulant": self.cumulant.state_dict(),
             "gpi_counts": [counts.tolist() for counts in self.gpi_counts_by_task],
+            "participants": self.participants.tolist(),
             "steps_learned": self.steps_learned,
             "failure": self._failure,
             "streams": {
@@ -286,6 +294,7 @@ class GpiAgent:
         self.readouts = readouts
         self.cumulant.load_state_dict(state["cumulant"])
         self.gpi_counts_by_task = [np.array(counts, dtype=np.int64) for counts in state["gpi_counts"]]
+        self.participants = np.array(state["participants"], dtype=np.int64)
         self.steps_learned = state["steps_learned"]
         self._failure = state["failure"]
         self._choice = None
@@ -347,8 +356,9 @@ class GpiAgent:
 
     def _gpi(self, values: Tensor) -> tuple[int, int]:
         """The best policy and its best action under the current task."""
-        source_policy, action = gpi_choice(self._q(values, self.readouts[-1].vector))
-        return int(source_policy), int(action)
+        values = values if len(self.participants) == len(values) else values[self.participants]
+        among, action = gpi_choice(self._q(values, self.readouts[-1].vector))
+        return int(self.participants[among]), int(action)
 
     def _own_greedy_action(self, policy: int, values: Tensor) -> int:
         """argmax over a of v_c . value_c(s, a): policy c under the reward of its own task; (A, D) -> a."""

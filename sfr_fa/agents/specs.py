@@ -31,6 +31,7 @@ from sfr_fa.agents.cumulants import (
 )
 from sfr_fa.agents.features import EnvironmentFeatures, FeatureMap, LearnedFeatureMap, NoFeatures
 from sfr_fa.agents.gpi_agent import AgentStreams, Clip, GpiAgent, Loss, summed_squares
+from sfr_fa.agents.gpi_policies import GpiPolicies, all_policies
 from sfr_fa.agents.policies import NewTask, copy_previous, start_afresh
 from sfr_fa.agents.readouts import (
     AtBins,
@@ -220,6 +221,7 @@ def make_agent(
     approximator: Approximator = LinearPerAction,
     optimiser: Callable[..., Optimizer] = torch.optim.SGD,
     clip: Clip | None = None,
+    gpi_policies: GpiPolicies = all_policies,
     loss: Loss = summed_squares,
     dtype: torch.dtype = torch.float32,
 ) -> GpiAgent:
@@ -240,6 +242,8 @@ def make_agent(
     approximator          (ValueShape, Generator) -> nn.Module: LinearPerAction, FeatureSubnetworks, or yours
     optimiser             called as optimiser(parameters, lr=learning_rate) for each policy
     clip                  clip_at_zero or no_clip; by default what the cumulant allows
+    gpi_policies          all_policies (default), or Nearest(m), Recent(m), Random(m) of
+                          sfr_fa.agents.gpi_policies
     loss                  summed_squares (the listings) or squares_averaged_over_dimensions (eq:loss_cxi)
     """
     if isinstance(agent, str) and agent not in AGENT_SPECS:
@@ -281,6 +285,7 @@ def make_agent(
         epsilon=epsilon,
         streams=streams,
         clip=clip,
+        gpi_policies=gpi_policies,
         loss=loss,
         dtype=dtype,
     )

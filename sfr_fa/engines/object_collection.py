@@ -25,6 +25,7 @@ from sfr_fa.agents import (
 )
 from sfr_fa.agents.cumulants import FeatureCumulant, Indicator, OneStepModel, RewardCumulant, TentCode
 from sfr_fa.agents.features import EnvironmentFeatures, NoFeatures
+from sfr_fa.agents.gpi_policies import all_policies
 from sfr_fa.agents.readouts import Given, LearnedOnline, LearnedReadout, OneForReward
 from sfr_fa.engines.base import EpisodeLimit, Walk
 from sfr_fa.engines.streams import Streams
@@ -257,6 +258,8 @@ def part_obstacle(agent: GpiAgent) -> str | None:
     for name, is_known in known_parts:
         if not is_known:
             return f"its {name} is a part of your own"
+    if agent.gpi_policies is not all_policies:
+        return "its GPI is over some policies only"
     if isinstance(rule, LearnedOnline) and rule.model not in (LinearRewardModel, MlpRewardModel):
         return "its reward model is a network of your own"
     return None
