@@ -88,11 +88,15 @@ def discounted_sum(mdp: Dynamics, policy: Array, cumulant: Array) -> Array:
             return matmul(policy[..., None, :], values)[..., 0, :]
         return at_policy(values, policy)
 
-    matrix = -mdp.gamma * along_policy(transition)
+    matrix = along_policy(transition)  # a fresh array, changed in place
+    matrix *= -mdp.gamma
     states = np.arange(matrix.shape[-1])
     matrix[..., states, states] += 1
     on_policy = solve(matrix, along_policy(cumulant))
-    return cumulant + mdp.gamma * expected_next(mdp, on_policy)
+    total = expected_next(mdp, on_policy)
+    total *= mdp.gamma
+    total += cumulant
+    return total
 
 
 def policy_xi(mdp: Dynamics, policy: Array) -> Array:
@@ -125,7 +129,9 @@ def _starting_policy(mdp: Dynamics, r: Array) -> Array:
     columns = float_array(r).reshape(*batch, -1, states * actions).swapaxes(-1, -2)
     q = columns
     for _ in range(STARTING_SWEEPS):
-        q = columns + gamma * (rows @ q.reshape(*batch, states, actions, -1).max(axis=-2))
+        q = rows @ q.reshape(*batch, states, actions, -1).max(axis=-2)
+        q *= gamma
+        q += columns
     policy = q.reshape(*batch, states, actions, -1).argmax(axis=-2)
     return policy.swapaxes(-1, -2).reshape(*batch, *tasks, states)
 

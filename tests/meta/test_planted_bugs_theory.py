@@ -16,8 +16,8 @@ ROOT = Path(__file__).parent.parent.parent
 BUGS = {
     "gamma dropped from the evaluation": (
         "sfr_theory/solve.py",
-        "return cumulant + mdp.gamma * expected_next(mdp, on_policy)",
-        "return cumulant + expected_next(mdp, on_policy)",
+        "total *= mdp.gamma",
+        "total *= 1",
         "tests/theory/test_solve.py",
     ),
     "gamma dropped from T_xi": (
