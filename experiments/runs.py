@@ -26,7 +26,6 @@ from sfr_theory.errors import InputError
 
 CHECKED = ("setting", "agent", "repetition", "seed", "tasks", "steps", "engine")
 """Entries of a trial that follow from the manifest."""
-PROFILE_ORDER = ("paper", "reduced", "smoke")
 
 
 @dataclass(frozen=True)

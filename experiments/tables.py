@@ -221,7 +221,6 @@ class Agreement(enum.StrEnum):
     ORDER = "the other agent is ahead"
     TOO_FEW = "too few repetitions"
     NOT_RUN = "not run"
-    NOT_PRINTED = "not printed"
 
 
 MARKS = {
@@ -244,10 +243,6 @@ class Pair:
     """Who the text says is ahead; empty if it does not."""
     comparison: Comparison | None
     agreement: Agreement
-
-    @property
-    def printed_is_significant(self) -> bool:
-        return self.printed == BELOW or float(self.printed) < SIGNIFICANT
 
     def to_json(self) -> dict[str, Any]:
         found = self.comparison

@@ -36,8 +36,6 @@ from sfr_fa.arrays import (
 )
 from sfr_theory.errors import InputError
 
-Single = NDArray[np.float32]
-
 BETA_1, BETA_2, EPSILON = np.float32(0.9), np.float32(0.999), np.float32(1e-8)
 CHUNK = 1000
 """Iterations between two entries of the loss curve; batches are drawn for so many at once."""

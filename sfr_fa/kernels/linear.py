@@ -18,8 +18,6 @@ from sfr_fa.kernels.arrays import REASSOCIATE, Reals
 
 PADDING = 16
 """Rows are padded to a multiple of this, a whole number of vector registers."""
-ROWS_AT_ONCE = 4
-"""`policy_values` takes four rows at a time: the number of rows must be a multiple."""
 
 
 @njit(cache=True, fastmath=REASSOCIATE)
@@ -33,7 +31,7 @@ def dot(x: Reals, y: Reals) -> float:
 
 @njit(cache=True, fastmath=REASSOCIATE)
 def policy_values(theta: Reals, state: Reals, values: Reals) -> None:
-    """values[r] = theta[r] . s for the rows r = (a, d) of one policy."""
+    """values[r] = theta[r] . s for the rows r = (a, d) of one policy; their number is a multiple of 4."""
     zero = state[0] - state[0]
     for r in range(0, theta.shape[0], 4):
         row_0, row_1, row_2, row_3 = theta[r], theta[r + 1], theta[r + 2], theta[r + 3]

@@ -4,10 +4,9 @@ import sys
 
 import numpy as np
 import pytest
+import z3
 
 from proofs_checks import smt
-
-z3 = pytest.importorskip("z3")
 
 
 def test_true_statement_is_proved() -> None:

@@ -18,6 +18,7 @@ from sfr_theory.learning import (
     Harmonic,
     Path,
     Polynomial,
+    has_numba,
     learn,
     learn_psi,
     learn_q,
@@ -344,7 +345,7 @@ print(hashlib.sha256(b"".join(array.tobytes() for array in arrays)).hexdigest())
 
 @pytest.mark.slow
 def test_without_numba_the_same_numbers_bit_for_bit() -> None:
-    pytest.importorskip("numba")
+    assert has_numba()  # otherwise the two runs would be one
     digests = {
         subprocess.run(
             [sys.executable, "-c", SCRIPT.format(blocked=blocked)], check=True, capture_output=True, text=True
