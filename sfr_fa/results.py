@@ -21,6 +21,7 @@ import fcntl
 import hashlib
 import io
 import json
+import operator
 import os
 import tempfile
 import time
@@ -70,6 +71,7 @@ class TaskRow:
 
 
 COLUMNS = tuple(field.name for field in fields(TaskRow))
+_VALUES = operator.attrgetter(*COLUMNS)
 
 
 @dataclass(frozen=True)
@@ -175,9 +177,8 @@ def rows_to_csv(rows: Sequence[TaskRow]) -> bytes:
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(COLUMNS)
-    for row in rows:
-        values = [getattr(row, column) for column in COLUMNS]
-        writer.writerow([repr(value) if isinstance(value, float) else int(value) for value in values])
+    # csv writes a float by its repr, and a bool by its name.
+    writer.writerows((*numbers, int(diverged)) for *numbers, diverged in map(_VALUES, rows))
     return buffer.getvalue().encode()
 
 

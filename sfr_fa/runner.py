@@ -23,7 +23,6 @@ from __future__ import annotations
 import functools
 import importlib
 import importlib.metadata
-import math
 import platform
 import subprocess
 import warnings
@@ -513,7 +512,7 @@ def _write(trial: Trial, folder: RunFolder, engine: Engine, progress: _Progress)
     """Store the state, then let go of all but this one and the one before."""
     done = len(progress.rows)
     state = {
-        "engine": as_one_array(engine.state_dict()),
+        "engine": engine.state_dict(),
         "rows": rows_to_csv(progress.rows).decode(),
         "seconds": progress.seconds,
         "notes": progress.notes,
@@ -528,7 +527,7 @@ def _resume(trial: Trial, folder: RunFolder, engine: Engine, progress: _Progress
     for done, path in folder.checkpoints(trial.key).items():
         try:
             state = read_checkpoint(path, trial.to_json())
-            engine.load_state(as_arrays(state["engine"]))
+            engine.load_state(state["engine"])
         except InputError as error:
             remarks.append(f"{error}; an earlier state was taken instead of the one after {done} tasks")
             path.unlink(missing_ok=True)
@@ -539,25 +538,6 @@ def _resume(trial: Trial, folder: RunFolder, engine: Engine, progress: _Progress
         break
     folder.forget_checkpoints(trial.key, before=0)
     return remarks
-
-
-def as_one_array(arrays: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
-    """The arrays end to end: an engine has hundreds of small ones, and one large one is written faster."""
-    shapes = [[name, array.dtype.str, list(array.shape)] for name, array in arrays.items()]
-    return {
-        "shapes": shapes,
-        "bytes": np.frombuffer(b"".join(a.tobytes() for a in arrays.values()), np.uint8),
-    }
-
-
-def as_arrays(packed: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-    """What `as_one_array` has put together."""
-    content, start, arrays = packed["bytes"].tobytes(), 0, {}
-    for name, dtype, shape in packed["shapes"]:
-        count = math.prod(shape)
-        arrays[name] = np.frombuffer(content, dtype, count, start).reshape(shape)
-        start += count * np.dtype(dtype).itemsize
-    return arrays
 
 
 def _task_json(task: Task) -> Any:

@@ -17,6 +17,7 @@ import functools
 import hashlib
 import io
 import json
+import math
 import secrets
 import zipfile
 from collections.abc import Mapping, Sequence
@@ -30,7 +31,8 @@ from numpy.typing import NDArray
 
 from sfr_theory.errors import InputError
 
-FORMAT, VERSION = "sfr-agent", 1
+FORMAT, VERSION = "sfr-agent", 2
+"""Version 1 had no columns (see `pack`); it is read like version 2."""
 
 Arrays = list[NDArray[Any]]
 
@@ -49,7 +51,7 @@ def write_checkpoint(path: Path, description: Mapping[str, Any], state: Mapping[
         try:
             # Opened as any new file is, so that others may read it if they may read the user's files.
             with temporary.open("xb") as file:
-                file.write(buffer.getvalue())
+                file.write(buffer.getbuffer())
             temporary.replace(path)
         except BaseException:
             temporary.unlink(missing_ok=True)
@@ -77,8 +79,10 @@ def read_checkpoint(path: Path, description: Mapping[str, Any]) -> dict[str, Any
     content = json.loads(entries["header"].tobytes())
     if content.get("format") != FORMAT:
         raise InputError(f"{path} is not a saved agent")
-    if content["version"] != VERSION:
-        raise InputError(f"{path} has version {content['version']}; this program reads version {VERSION}")
+    if content["version"] not in range(1, VERSION + 1):
+        raise InputError(
+            f"{path} has version {content['version']}; this program reads versions up to {VERSION}"
+        )
     saved = content["agent"]
     for key, value in json.loads(json.dumps(description)).items():
         if saved.get(key) != value:
@@ -147,29 +151,69 @@ def _checksum(header: NDArray[Any], arrays: Sequence[NDArray[Any]]) -> NDArray[A
     digest = hashlib.sha256(header.tobytes())
     for array in arrays:
         digest.update(f"{array.dtype.str}{array.shape}".encode())
-        digest.update(np.ascontiguousarray(array).tobytes())
+        digest.update(np.ascontiguousarray(array).data)
     return np.frombuffer(digest.digest(), dtype=np.uint8)
 
 
+# --- Trees ----------------------------------------------------------------------------------------
+
+
 def pack(value: Any, arrays: Arrays) -> Any:
-    """A tree of JSON; tensors and arrays move to `arrays`, tuples and dictionaries are marked as such."""
+    """A tree of JSON; tensors and arrays move to `arrays`, tuples and dictionaries are marked as such.
+
+    An agent keeps hundreds of policies whose optimisers and readouts are built alike. So a list whose members
+    are of one kind is written by columns, and what they all have in common only once:
+
+        repeat             the same value n times
+        tensors, arrays    end to end in one array, with their shapes
+        rows               dictionaries with the same keys: a list for each key
+        lists, tuples      of the same length: a list for each place
+    """
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
-    if isinstance(value, list) and {int, float} >= set(map(type, value)):
-        return value  # counts of all tasks are some ten thousand numbers
     if isinstance(value, torch.Tensor):
-        arrays.append(value.detach().numpy().copy())
-        return {"tensor": len(arrays) - 1}
+        return {"tensor": _add(arrays, value.detach().numpy().copy())}
     if isinstance(value, np.ndarray):
-        arrays.append(value.copy())
-        return {"array": len(arrays) - 1}
+        return {"array": _add(arrays, value.copy())}
     if isinstance(value, Mapping):
         return {"items": [[key, pack(entry, arrays)] for key, entry in value.items()]}
     if isinstance(value, tuple):
         return {"tuple": [pack(entry, arrays) for entry in value]}
     if isinstance(value, list):
-        return [pack(entry, arrays) for entry in value]
+        return _pack_list(value, arrays)
     raise InputError(f"the agent's state holds {value!r}, which has no place in a file of arrays and JSON")
+
+
+def _pack_list(values: list[Any], arrays: Arrays) -> Any:
+    kinds, count = set(map(type, values)), len(values)
+    if kinds <= {type(None), bool, int, float, str}:
+        # By their text: 1, 1.0 and True are equal, and so are 0.0 and -0.0.
+        alike = count > 1 and len(set(map(repr, values))) == 1
+        return {"repeat": [count, values[0]]} if alike else values
+    first = values[0]
+    if count > 1 and len(kinds) == 1:
+        if isinstance(first, (torch.Tensor, np.ndarray)) and len({value.dtype for value in values}) == 1:
+            return _pack_end_to_end(values, arrays)
+        if isinstance(first, Mapping) and len(set(map(tuple, values))) == 1:
+            columns = [[key, pack([value[key] for value in values], arrays)] for key in first]
+            return {"rows": [count, columns]}
+        if isinstance(first, (list, tuple)) and len(set(map(len, values))) == 1:
+            places = [pack(list(column), arrays) for column in zip(*values, strict=True)]
+            return {"lists" if isinstance(first, list) else "tuples": [count, places]}
+    return [pack(value, arrays) for value in values]
+
+
+def _pack_end_to_end(values: list[Any], arrays: Arrays) -> Any:
+    tensors = isinstance(values[0], torch.Tensor)
+    plain = [value.detach().numpy() for value in values] if tensors else values
+    shapes = pack([list(array.shape) for array in plain], arrays)
+    index = _add(arrays, np.concatenate([array.ravel() for array in plain]))
+    return {"tensors" if tensors else "arrays": [index, shapes]}
+
+
+def _add(arrays: Arrays, array: NDArray[Any]) -> int:
+    arrays.append(array)
+    return len(arrays) - 1
 
 
 def unpack(value: Any, arrays: Arrays) -> Any:
@@ -179,10 +223,39 @@ def unpack(value: Any, arrays: Arrays) -> Any:
     if not isinstance(value, dict):
         return value
     ((kind, content),) = value.items()
-    if kind == "tensor":
-        return torch.from_numpy(arrays[content])
-    if kind == "array":
-        return arrays[content]
-    if kind == "tuple":
-        return tuple(unpack(entry, arrays) for entry in content)
+    match kind:
+        case "tensor":
+            return torch.from_numpy(arrays[content])
+        case "array":
+            return arrays[content]
+        case "tuple":
+            return tuple(unpack(content, arrays))
+        case "repeat":
+            count, one = content
+            return [one] * count
+        case "tensors" | "arrays":
+            index, shapes = content
+            parts = _split(arrays[index], unpack(shapes, arrays))
+            return [torch.from_numpy(part) for part in parts] if kind == "tensors" else parts
+        case "rows":
+            keys = [key for key, _ in content[1]]
+            rows = _lines(content[0], [column for _, column in content[1]], arrays)
+            return [dict(zip(keys, row, strict=True)) for row in rows]
+        case "lists":
+            return [list(row) for row in _lines(content[0], content[1], arrays)]
+        case "tuples":
+            return _lines(content[0], content[1], arrays)
     return {key: unpack(entry, arrays) for key, entry in content}
+
+
+def _split(array: NDArray[Any], shapes: Sequence[Sequence[int]]) -> Arrays:
+    """The arrays of these shapes that lie end to end, each with memory of its own."""
+    ends = np.cumsum([math.prod(shape) for shape in shapes])
+    parts = np.split(array, ends[:-1])
+    return [part.reshape(shape).copy() for part, shape in zip(parts, shapes, strict=True)]
+
+
+def _lines(count: int, columns: Sequence[Any], arrays: Arrays) -> list[tuple[Any, ...]]:
+    """Columns turned into `count` rows, also if there are no columns."""
+    lists = [unpack(column, arrays) for column in columns]
+    return list(zip(*lists, strict=True)) if lists else [()] * count

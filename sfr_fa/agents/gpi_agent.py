@@ -277,7 +277,7 @@ class GpiAgent:
             "library": self.library.state_dict(),
             "readouts": [readout.state_dict() for readout in self.readouts],
             "cumulant": self.cumulant.state_dict(),
-            "gpi_counts": [counts.tolist() for counts in self.gpi_counts_by_task],
+            "gpi_counts": self.gpi_counts_by_task,
             "participants": self.participants.tolist(),
             "steps_learned": self.steps_learned,
             "failure": self._failure,

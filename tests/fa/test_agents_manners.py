@@ -185,14 +185,6 @@ def test_every_flipped_byte_is_noticed(tmp_path: Path) -> None:
     assert unnoticed < 75
 
 
-def test_another_version_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "agent.npz"
-    agent = saved(path)
-    monkeypatch.setattr(checkpoint_module, "VERSION", 2)
-    with pytest.raises(InputError, match="has version 1; this program reads version 2"):
-        agent.load(path)
-
-
 @pytest.mark.parametrize(
     ("name", "settings", "what"),
     [
