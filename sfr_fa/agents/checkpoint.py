@@ -249,10 +249,10 @@ def unpack(value: Any, arrays: Arrays) -> Any:
 
 
 def _split(array: NDArray[Any], shapes: Sequence[Sequence[int]]) -> Arrays:
-    """The arrays of these shapes that lie end to end, each with memory of its own."""
+    """The arrays of these shapes that lie end to end."""
     ends = np.cumsum([math.prod(shape) for shape in shapes])
     parts = np.split(array, ends[:-1])
-    return [part.reshape(shape).copy() for part, shape in zip(parts, shapes, strict=True)]
+    return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
 
 
 def _lines(count: int, columns: Sequence[Any], arrays: Arrays) -> list[tuple[Any, ...]]:
