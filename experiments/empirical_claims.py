@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import tyro
 
 from experiments import runs, tables
 from experiments.figures import MIDDLES, SEED, level_settings, ratio
@@ -34,7 +35,7 @@ from proofs_checks import p_values as printed_tables
 from proofs_checks.p_values import SIGNIFICANT
 from sfr_fa import statistics
 from sfr_fa.statistics import Interval
-from sfr_theory import cli
+from sfr_theory import cli, empirical
 from sfr_theory.catalogue import EXPERIMENTS
 from sfr_theory.claims import CheckResult, Claim, Outcome, Verdict, outcome_table
 
@@ -60,6 +61,8 @@ class Finding:
     run: Run | None = None
     repetitions: int = 0
     """The smallest number that it rests on."""
+    missing: tuple[str, ...] = ()
+    """Agents without results, because of which it was not checked; `sentence` then says where."""
 
     @property
     def is_full_scale(self) -> bool:
@@ -121,7 +124,7 @@ def _absent(place: Place, results: Results, *agents: str) -> Finding | None:
         return Finding(NOT_CHECKED, f"there are no results of {place.experiment}")
     missing = [agent for agent in agents if (place.setting, agent) not in run.agents]
     if missing:
-        return Finding(NOT_CHECKED, f"{place}: no results of {' and '.join(missing)}", run=run)
+        return Finding(NOT_CHECKED, f"{place}: not run", run=run, missing=tuple(missing))
     return None
 
 
@@ -312,7 +315,7 @@ def smaller_ratio(results: Results) -> Finding:
 def combine(findings: Sequence[Finding]) -> CheckResult:
     """The verdict on a claim, its evidence, and where it was found."""
     checked = [finding for finding in findings if finding.verdict is not NOT_CHECKED]
-    sentences = list(dict.fromkeys(finding.sentence for finding in findings))
+    sentences = _sentences(findings)
     used = {finding.run.path: finding.run for finding in checked if finding.run is not None}
     scope = "; ".join(_scope(run) for run in used.values())
     details = {
@@ -330,6 +333,16 @@ def combine(findings: Sequence[Finding]) -> CheckResult:
         supported = len(checked) == len(findings) and all(f.verdict is REPRODUCED for f in checked)
         return CheckResult(REPRODUCED if supported else INCONCLUSIVE, "; ".join(sentences), scope, details)
     return CheckResult(INCONCLUSIVE, f"{_direction(findings)}: {'; '.join(sentences)}", scope, details)
+
+
+def _sentences(findings: Sequence[Finding]) -> list[str]:
+    """What was found, each once; agents without results together, a sentence for each place."""
+    absent: dict[str, dict[str, None]] = {}
+    for finding in findings:
+        if finding.missing:
+            absent.setdefault(finding.sentence, {}).update(dict.fromkeys(finding.missing))
+    there = dict.fromkeys(finding.sentence for finding in findings if not finding.missing)
+    return [*there, *(f"{place}: {', '.join(agents)}" for place, agents in absent.items())]
 
 
 def _direction(findings: Sequence[Finding]) -> str:
@@ -481,16 +494,12 @@ def check_folder(folder: Path) -> list[Outcome]:
     return check(runs.load_all(folder)[0] if folder.is_dir() else ())
 
 
-def is_as_expected(claim: Claim, verdict: Verdict) -> bool:
-    """A catalogue that expects NOT CHECKED has no opinion about results yet."""
-    return claim.expected in (NOT_CHECKED, verdict)
-
-
 def to_json(outcomes: Iterable[Outcome]) -> dict[str, dict[str, Any]]:
     """Claims by id, as `sfr_theory.claims.claims_html` takes them."""
     return {
         outcome.claim.id: {
-            **outcome.to_json(), "as_expected": is_as_expected(outcome.claim, outcome.result.verdict)
+            **outcome.to_json(),
+            "as_expected": empirical.is_as_expected(outcome.claim, outcome.result.verdict),
         }
         for outcome in outcomes
     }  # fmt: skip
@@ -501,25 +510,31 @@ class Options:
     results: str = "results"
     """Folder with runs."""
     json: str | None = None
-    """Write verdicts and evidence as JSON to this file; - is standard output."""
+    """Write verdicts, evidence and every comparison as JSON to this file; - is standard output."""
+    write: tyro.conf.FlagCreatePairsOff[bool] = False
+    """Write the verdicts to RESULTS/claims.json, where `python -m proofs_checks` reads them."""
 
 
 def main(options: Options) -> int:
     console = cli.output_console(options.json)
-    found, unreadable = runs.load_all(Path(options.results))
+    folder = Path(options.results)
+    found, unreadable = runs.load_all(folder)
     for sentence in unreadable:
         console.print(f"note: {sentence}", soft_wrap=True, markup=False)
     outcomes = check(found)
-    expected = [
+    shown = [
         Outcome(Claim(o.claim.id, o.claim.label, o.claim.sentence, o.result.verdict), o.result)
-        if is_as_expected(o.claim, o.result.verdict)
+        if empirical.is_as_expected(o.claim, o.result.verdict)
         else o
         for o in outcomes
     ]
-    console.print(outcome_table("The paper's empirical claims", expected))
+    console.print(outcome_table("The paper's empirical claims", shown))
     if options.json:
         cli.write_json({"claims": to_json(outcomes)}, options.json)
-    unexpected = [o for o in outcomes if not is_as_expected(o.claim, o.result.verdict)]
+    if options.write:
+        content = empirical.to_json((run.path for run in found), folder, outcomes)
+        cli.write_json(content, str(folder / empirical.FILE))
+    unexpected = [o for o in outcomes if not empirical.is_as_expected(o.claim, o.result.verdict)]
     return cli.EXIT_UNEXPECTED if unexpected else 0
 
 

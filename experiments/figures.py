@@ -3,6 +3,7 @@
     curves         mean return of each task over repetitions, a band of one standard error (Fig. 2b, 2d, 3b)
     total_return   box plots of the return over all tasks, a dot for each repetition, mean and sd
     nonlinearity   total return of SF and Q over that of SFR, against the rewards' non-linearity (Fig. 2c)
+    environments   the three environments as they are rendered, with a task each (Fig. 2a, 3a)
 
 Nothing is trained here. Colours are Okabe and Ito's, which colour-blind people can tell apart; the agents of
 a family (SF, SF-R, SF-4, ...) share a colour and differ in line style, and all differ in their markers, so
@@ -12,7 +13,6 @@ that a figure survives a black and white printer. The same results give the same
 from __future__ import annotations
 
 import io
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,11 +25,15 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import StrMethodFormatter
+from PIL import Image
 
-from experiments import runs
+from experiments import runs, svg
 from experiments.runs import AgentRun, Run
 from sfr_fa import statistics
+from sfr_fa.environments.layouts import BARRETO_LAYOUT, OBJECT_COLLECTION_LAYOUT, RACER_LAYOUT
+from sfr_fa.environments.rendering import ObjectCollectionPicture, RacerPicture
 from sfr_fa.statistics import Interval
+from sfr_fa.tasks import sample_racer_task
 from sfr_theory import cli
 from sfr_theory.errors import InputError
 
@@ -41,6 +45,9 @@ OTHER_COLOURS = (ORANGE, SKY)
 LINES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)), (0, (8, 1.5, 1, 1.5, 1, 1.5)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
 THOUSANDS = StrMethodFormatter("{x:,.10g}")
+DPI = 120
+COLOURS = 96
+"""Of the palette of a PNG."""
 SEED = 0
 """Of bootstrap resamples and of the sideways scatter of dots: figures do not change from call to call."""
 MIDDLES = tuple(0.125 + 0.25 * level for level in range(7))
@@ -77,17 +84,17 @@ class Picture:
         buffer = io.BytesIO()
         with mpl.rc_context(RC):
             dates = {"Date": None} if file_format in ("svg", "pdf") else {}
-            self.figure.savefig(buffer, format=file_format, bbox_inches="tight", dpi=150, metadata=dates)
-        content = buffer.getvalue()
-        # A page holds many figures: two decimals of a point are finer than any printer.
-        return PATH.sub(_rounded, content) if file_format == "svg" else content
+            self.figure.savefig(buffer, format=file_format, bbox_inches="tight", dpi=DPI, metadata=dates)
+        if file_format == "svg":
+            return svg.compact(buffer.getvalue())
+        return small_png(Image.open(buffer)) if file_format == "png" else buffer.getvalue()
 
 
-PATH, NUMBER = re.compile(rb'(?<= d=")[^"]*'), re.compile(rb"-?\d+\.\d{3,}")
-
-
-def _rounded(path: re.Match[bytes]) -> bytes:
-    return NUMBER.sub(lambda number: f"{float(number[0]):.2f}".encode(), path[0])
+def small_png(image: Image.Image) -> bytes:
+    """With a palette, which takes a third of the bytes; figures have few colours."""
+    buffer = io.BytesIO()
+    image.convert("RGB").quantize(COLOURS).save(buffer, "PNG", optimize=True)
+    return buffer.getvalue()
 
 
 def family(kind: str) -> str:
@@ -322,6 +329,51 @@ def nonlinearity(run: Run) -> Picture:
     return Picture("nonlinearity", caption, figure)
 
 
+# --- The environments themselves ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class EnvironmentPicture:
+    """An environment as `render` shows it."""
+
+    name: str
+    caption: str
+    image: Image.Image
+
+
+def environments() -> tuple[EnvironmentPicture, ...]:
+    """Each environment at the start of an episode; the racer with a task, whose rewards are its ground."""
+    rooms = [
+        (name, ObjectCollectionPicture(layout).draw(layout.start, np.zeros(len(layout.objects))), caption)
+        for name, layout, caption in (
+            (
+                "object_collection",
+                OBJECT_COLLECTION_LAYOUT,
+                "Object collection: orange or blue, box or triangle; G ends an episode",
+            ),
+            ("barreto", BARRETO_LAYOUT, "The task of Barreto et al.: three kinds of object"),
+        )
+    ]
+    task = sample_racer_task(np.random.default_rng(SEED))
+    race = RacerPicture(RACER_LAYOUT, task).draw((0.08, 0.55), 1.3)
+    caption = "Racer: rewards (dark is high) depend on the distances to three markers"
+    return tuple(
+        EnvironmentPicture(name, text, Image.fromarray(picture))
+        for name, picture, text in (*rooms, ("racer", race, caption))
+    )
+
+
+def strip(images: Sequence[Image.Image], gap: int = 16) -> Image.Image:
+    """Pictures of one height, side by side."""
+    width = sum(image.width for image in images) + gap * (len(images) - 1)
+    whole = Image.new("RGB", (width, images[0].height), "white")
+    left = 0
+    for image in images:
+        whole.paste(image, (left, 0))
+        left += image.width + gap
+    return whole
+
+
 # --- All of a run ------------------------------------------------------------------------------------
 
 
@@ -343,9 +395,16 @@ class Options:
     """Folder for the figures; left out, those of a run go to its own folder, under figures."""
     formats: tuple[str, ...] = ("svg", "png")
     """svg, png or pdf."""
+    environments: str | None = None
+    """Draw the three environments into this PNG instead."""
 
 
 def main(options: Options) -> int:
+    if options.environments:
+        whole = strip([picture.image for picture in environments()])
+        cli.write_atomic(Path(options.environments), small_png(whole))
+        print(f"wrote {options.environments}")
+        return 0
     for file_format in options.formats:
         if file_format not in ("svg", "png", "pdf"):
             raise InputError(f"--formats has {file_format!r}; it must be svg, png or pdf")
@@ -354,7 +413,7 @@ def main(options: Options) -> int:
         raise InputError(f"{', '.join(options.runs)} holds no runs; experiments.run makes them")
     for folder in folders:
         run = runs.load(folder)
-        for sentence in (*run.problems, *run.notes):
+        for sentence in (*run.problems, *run.notes, *filter(None, (run.not_run,))):
             print(f"note: {sentence}")
         target = Path(options.output) / run.name / run.profile if options.output else folder / "figures"
         for picture in pictures(run):

@@ -6,8 +6,9 @@
 A trial is used if its checksums match, if it is what the manifest says it is (setting, agent, rates,
 repetition, seed, size: a label swapped in a result file is noticed even under a fresh checksum), if it has
 all its tasks, and if it did not diverge. What is left out is said: `problems` are contradictions in the
-files, `notes` are repetitions that are missing or diverged. An agent that was tried with several rates is
-shown at the best, by mean total return as in the paper.
+files, `notes` are repetitions that are missing or diverged, and `not_run` are agents that nobody has started,
+which is no fault. An agent that was tried with several rates is shown at the best, by mean total return as in
+the paper.
 """
 
 from __future__ import annotations
@@ -72,6 +73,8 @@ class Run:
     grid: tuple[GridPoint, ...]
     problems: tuple[str, ...]
     notes: tuple[str, ...]
+    not_run: str = ""
+    """One sentence about the agents that have no trial at all; empty if each has one."""
 
     @property
     def config(self) -> Mapping[str, Any]:
@@ -132,6 +135,16 @@ def find(folder: Path) -> list[Path]:
 
 def load(folder: Path) -> Run:
     """Read and check one run."""
+    try:
+        return _load(folder)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        # Signed, but not with what a run writes: there is no telling what a foreign file lacks.
+        raise InputError(
+            f"{folder} is not what experiments.run writes: {type(error).__name__}: {error}"
+        ) from error
+
+
+def _load(folder: Path) -> Run:
     read = results.read_run(folder)
     problems = list(read.problems)
     problems += _undeclared(folder, read.manifest)
@@ -157,14 +170,14 @@ def load(folder: Path) -> Run:
             notes.append(f"{key} diverged in task {result.rows[-1].task}; it is left out")
         else:
             usable.append(result)
-    if read.missing:
-        notes += _missing(read.manifest["config"], read.trials)
+    lost, absent = _missing(read.manifest["config"], read.trials)
+    notes += lost
     place = (read.manifest["config"]["name"], read.manifest["config"]["profile"])
     if (folder.resolve().parent.name, folder.resolve().name) != place:
         notes.append(f"the manifest is of {'/'.join(place)}, the folder is {folder}")
     points = results.grid([*usable, *diverged])
     agents, remarks = _at_best_rates(read.manifest["config"], usable, points)
-    return Run(folder, read.manifest, agents, points, tuple(problems), (*notes, *remarks))
+    return Run(folder, read.manifest, agents, points, tuple(problems), (*notes, *remarks), absent)
 
 
 def load_all(folder: Path) -> tuple[list[Run], list[str]]:
@@ -220,31 +233,48 @@ def _undeclared(folder: Path, manifest: Mapping[str, Any]) -> Iterator[str]:
             yield f"{path} is not named in the manifest; it is left out"
 
 
-def _missing(config: Mapping[str, Any], trials: Mapping[str, TrialResult]) -> Iterator[str]:
-    """A sentence for each agent that lacks repetitions."""
-    have: dict[tuple[str, str, str], list[int]] = {}
-    for result in trials.values():
-        place = (result.trial["setting"]["name"], result.trial["agent"]["label"])
-        have.setdefault((*place, canonical_json(result.trial["agent"])), []).append(
-            result.trial["repetition"]
-        )
-    count = config["size"]["repetitions"]
+def _missing(config: Mapping[str, Any], trials: Mapping[str, TrialResult]) -> tuple[list[str], str]:
+    """Sentences about agents that lack repetitions, alike ones together, and one about those not run."""
+    there = {
+        (result.trial["setting"]["name"], canonical_json(result.trial["agent"]), result.trial["repetition"])
+        for result in trials.values()
+    }
+    every = range(config["size"]["repetitions"])
+    lacking: dict[tuple[str, tuple[int, ...]], list[str]] = {}
+    absent: dict[str, list[str]] = {}
     for part in config["parts"]:
-        absent = []
+        setting, labels = part["setting"]["name"], [agent["label"] for agent in part["agents"]]
         for agent in part["agents"]:
-            place = (part["setting"]["name"], agent["label"])
-            there = have.get((*place, canonical_json(agent)), [])
-            lost = [str(k) for k in range(count) if k not in there]
-            if len(lost) == count:
-                absent.append(agent["label"])
+            name = agent["label"]
+            if labels.count(name) > 1:
+                name += f" (rate {agent['learning_rate']:g})"
+            lost = tuple(k for k in every if (setting, canonical_json(agent), k) not in there)
+            if len(lost) == len(every):
+                absent.setdefault(setting, []).append(name)
             elif lost:
-                yield (
-                    f"{place[0]}: {agent['label']} has {count - len(lost)} of {count} repetitions; missing: "
-                    f"{', '.join(lost)}"
-                )
-        if absent:
-            names = ", ".join(dict.fromkeys(absent))
-            yield f"{part['setting']['name']}: no results, or not with all rates: {names}"
+                lacking.setdefault((setting, lost), []).append(name)
+    sentences = [
+        f"{setting}: {_listed(names)} {'has' if len(names) == 1 else 'have'} {len(every) - len(lost)} of "
+        f"{len(every)} repetitions; missing: {_listed(lost)}"
+        for (setting, lost), names in lacking.items()
+    ]
+    return sentences, _not_run(absent, len(config["parts"]))
+
+
+def _listed(items: Sequence[Any]) -> str:
+    return ", ".join(map(str, items))
+
+
+def _not_run(absent: Mapping[str, Sequence[str]], settings: int) -> str:
+    """Not run: SF-R, SF-4 (linear); SF-R (general)."""
+    where: dict[str, list[str]] = {}
+    for setting, names in absent.items():
+        where.setdefault(_listed(names), []).append(setting)
+    groups = (
+        names + ("" if len(places) == settings else f" ({_listed(places)})")
+        for names, places in where.items()
+    )
+    return f"Not run: {'; '.join(groups)}." if where else ""
 
 
 def _at_best_rates(

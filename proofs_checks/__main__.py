@@ -2,7 +2,8 @@
 
 Each claim of the catalogue is proved (symbolically, exactly or by SMT), supported on instances, refuted by a
 counterexample that is recomputed, found to need an assumption, or not checked, with the reason. Beside each
-proof stands a broken variant that must be rejected. The whole takes a minute or two, --fast some seconds.
+proof stands a broken variant that must be rejected. Verdicts on experiments come from the folder of results.
+The whole takes a minute or two, --fast some seconds.
 
 Exit code 0: every verdict is the one that the catalogue expects. 1: one differs. 2: bad input.
 """
@@ -36,6 +37,8 @@ class Options:
     """Write the ledger as a Markdown page to this file."""
     html: str | None = None
     """Write the ledger as an HTML page to this file."""
+    results: str = str(ledger.RESULTS)
+    """Folder of results, whose claims.json decides the empirical claims; it need not exist."""
     workers: Annotated[int, tyro.conf.arg(help_behavior_hint="(default: one for each core)")] = field(
         default_factory=lambda: os.cpu_count() or 1
     )
@@ -50,7 +53,7 @@ def main(options: Options) -> int:
     cli.require_writable(options.json, options.markdown, options.html)
     console = cli.output_console(options.json)
     with cli.progress(len(claims), "proving") as advance:
-        entries = ledger.run(claims, options.fast, options.workers, advance)
+        entries = ledger.run(claims, options.fast, options.workers, advance, Path(options.results))
     console.print(ledger.table(entries, in_full=bool(options.only)))
     console.print(ledger.summary(entries) + ".")
     if not smt.is_available():

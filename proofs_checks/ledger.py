@@ -5,6 +5,9 @@ the entry is INCONCLUSIVE. A proof that raises is INCONCLUSIVE, too. Entries who
 (--fast) or could not run (no z3) are NOT CHECKED with that reason; this is said, and it is no failure.
 Every other verdict that differs from the catalogue's expectation is one.
 
+Verdicts on experiments are read from the folder of results (`sfr_theory.empirical`), where they were computed
+from runs that nobody wants to wait for here.
+
 Proofs are found, not listed: every module of this package that has a tuple `PROOFS`. They run in a pool of
 fresh processes, which find them by claim id.
 """
@@ -23,6 +26,7 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from rich.markup import escape
@@ -31,7 +35,8 @@ from rich.table import Table
 import proofs_checks
 from proofs_checks import smt
 from proofs_checks.proof import Proof
-from sfr_theory.catalogue import CATALOGUE, SECTIONS, UNCHECKED
+from sfr_theory import empirical
+from sfr_theory.catalogue import CATALOGUE, EXPERIMENTS, SECTIONS, UNCHECKED
 from sfr_theory.claims import HTML_STYLE, CheckResult, Claim, Verdict, claims_html, styled
 from sfr_theory.errors import InputError
 
@@ -39,6 +44,9 @@ Z3_INSTALL = "pip install 'sfr[proofs]'"
 LEFT_OUT = "left out by --fast"
 Z3_MISSING = f"needs z3, which is not installed: {Z3_INSTALL}"
 NO_PROOF = "no proof covers it"
+RESULTS = Path("results")
+FROM_RESULTS = "results"
+"""The kind of evidence of empirical claims."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +61,8 @@ class Entry:
 
     @property
     def as_expected(self) -> bool:
+        if self.kind == FROM_RESULTS:
+            return empirical.is_as_expected(self.claim, self.result.verdict)
         return self.skipped or self.result.verdict == self.claim.expected
 
     def to_json(self) -> dict[str, Any]:
@@ -147,18 +157,37 @@ def _skipped(claim: Claim, reason: str) -> Entry:
     return Entry(claim, CheckResult(Verdict.NOT_CHECKED, reason), "", skipped=True)
 
 
+def from_results(folder: Path) -> dict[str, Entry]:
+    """The empirical claims, as the folder of results decides them."""
+    verdicts = empirical.read(folder)
+    missing = empirical.NO_RESULTS.format(path=folder / empirical.FILE)
+    return {
+        claim.id: Entry(claim, verdicts[claim.id], FROM_RESULTS)
+        if claim.id in verdicts
+        else _skipped(claim, missing)
+        for claim in EXPERIMENTS.claims
+    }
+
+
 def run(
-    claims: Iterable[Claim], fast: bool, workers: int, advance: Callable[[int], None] = lambda _: None
+    claims: Iterable[Claim],
+    fast: bool,
+    workers: int,
+    advance: Callable[[int], None] = lambda _: None,
+    results: Path = RESULTS,
 ) -> list[Entry]:
     """Run the proofs of these claims; `advance` is called after each."""
     proofs = collect()
+    decided = from_results(results)
     has_z3 = smt.is_available()
     entries: dict[str, Entry] = {}
     waiting: list[Claim] = []
     claims = tuple(claims)
     for claim in claims:
         proof = proofs.get(claim.id)
-        if proof is None:
+        if claim.id in decided:
+            entries[claim.id] = decided[claim.id]
+        elif proof is None:
             reason = UNCHECKED.get(claim.id, NO_PROOF)
             entries[claim.id] = Entry(claim, CheckResult(Verdict.NOT_CHECKED, reason), "")
         elif fast and proof.slow:
@@ -257,7 +286,8 @@ def to_markdown(entries: Iterable[Entry]) -> str:
         "# Claims of the paper, and what is true",
         "",
         "Made by `python -m proofs_checks --markdown docs/claims.md`; do not edit. Every verdict was",
-        "computed in that run, and beside each proof a broken variant had to be rejected.",
+        "computed in that run, and beside each proof a broken variant had to be rejected. Verdicts on",
+        "experiments are read from `results/claims.json`, which `make results` computes from the runs there.",
         "",
         f"{summary(entries)}.",
     ]

@@ -100,7 +100,38 @@ def test_a_repetition_lost_from_the_manifest_too_is_noticed(folder):
 def test_an_agent_that_was_not_run_is_said(tmp_path):
     lost = {key_of(GENERAL, SF, k) for k in range(3)}
     run = runs.load(write_run(tmp_path, "mine", [(GENERAL, [Q, SF])], constant, leave_out=lost))
-    assert run.notes == ("general: no results, or not with all rates: SF",)
+    assert not run.notes
+    assert run.not_run == "Not run: SF."
+
+
+def test_what_is_missing_is_said_once(tmp_path):
+    """Many agents in many settings make few sentences: alike ones go together."""
+    places = [setting(f"level_{k}") for k in range(3)]
+    lost = {key_of(place, setup, 2) for place in places for setup in (Q, SF)}
+    lost |= {key_of(place, SFR, k) for place in places[1:] for k in range(3)}
+    run = runs.load(
+        write_run(tmp_path, "mine", [(p, [Q, SF, SFR]) for p in places], constant, leave_out=lost)
+    )
+    assert run.not_run == "Not run: SFR (level_1, level_2)."
+    assert run.notes[0] == "level_0: Q, SF have 2 of 3 repetitions; missing: 2"
+    assert len(run.notes) == 3
+
+
+def test_a_rate_that_was_not_run_is_said(tmp_path):
+    grid = [agent("SF", learning_rate=rate) for rate in (0.1, 0.2)]
+    lost = {key_of(GENERAL, grid[1], k) for k in range(3)}
+    run = runs.load(write_run(tmp_path, "grid", [(GENERAL, grid)], constant, leave_out=lost))
+    assert run.not_run == "Not run: SF (rate 0.2)."
+
+
+def test_a_manifest_with_other_content_gets_a_sentence(folder):
+    path = folder / "manifest.json"
+    content = json.loads(path.read_text())
+    content.pop("sha256")
+    del content["config"]["parts"]
+    path.write_text(json.dumps({**content, "sha256": digest(content)}))
+    with pytest.raises(InputError, match=r"is not what experiments\.run writes"):
+        runs.load(folder)
 
 
 def rewrite(folder, key, rows):

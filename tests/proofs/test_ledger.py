@@ -25,8 +25,9 @@ from proofs_checks import (
 )
 from proofs_checks.ledger import Entry
 from proofs_checks.proof import Broken, Proof
-from sfr_theory.catalogue import CATALOGUE
-from sfr_theory.claims import CheckResult, Claim, Verdict
+from sfr_theory import empirical
+from sfr_theory.catalogue import CATALOGUE, EXPERIMENTS
+from sfr_theory.claims import CheckResult, Claim, Outcome, Verdict
 from sfr_theory.errors import InputError
 from tests.proofs.harness import each_proof, each_tooth
 
@@ -189,9 +190,78 @@ def test_the_command_in_a_pool_writes_all_formats(tmp_path: Path) -> None:
     assert content["as_expected"]
     assert content["claims"]["thm2/printed"]["verdict"] == "REFUTED"
     assert content["claims"]["thm2/printed"]["kind"] == "counterexample"
-    assert content["claims"]["results/p-values"]["evidence"] == "results do not exist yet"
     assert "thm2/printed" in page.read_text()
     assert "thm2/printed" in markdown.read_text()
+
+
+# --- Verdicts on experiments
+
+
+def write_results(folder: Path, verdict: str = "REPRODUCED") -> Path:
+    """A folder of results with one run, and one verdict for all empirical claims."""
+    run = folder / "mine" / "paper"
+    run.mkdir(parents=True)
+    (run / "manifest.json").write_text("{}")
+    (run / "rep-00.csv").write_text("task,total_return\n0,1.5\n")
+    outcomes = [
+        Outcome(claim, CheckResult(Verdict(verdict), "n = 10", "paper")) for claim in EXPERIMENTS.claims
+    ]
+    (folder / empirical.FILE).write_text(json.dumps(empirical.to_json([run], folder, outcomes)))
+    return run
+
+
+def entry_of(results: Path, claim: str = "results/single-task") -> Entry:
+    (entry,) = ledger.run([CATALOGUE[claim]], fast=True, workers=1, results=results)
+    return entry
+
+
+def test_results_decide_the_empirical_claims(tmp_path: Path) -> None:
+    write_results(tmp_path)
+    entry = entry_of(tmp_path)
+    assert entry.result == CheckResult(Verdict.REPRODUCED, "n = 10", "paper")
+    assert entry.kind == "results"
+
+
+def test_without_results_they_are_left_out(tmp_path: Path) -> None:
+    entry = entry_of(tmp_path)
+    assert entry.result.verdict is Verdict.NOT_CHECKED
+    assert entry.skipped
+    assert "claims.json" in entry.result.evidence
+
+
+def test_an_unexpected_verdict_on_results_is_one(tmp_path: Path) -> None:
+    write_results(tmp_path)
+    result = CheckResult(Verdict.REPRODUCED, "n = 10")
+    for expected, good in ((Verdict.NOT_REPRODUCED, False), (Verdict.NOT_CHECKED, True)):
+        entry = Entry(Claim("results/x", "", "x", expected), result, ledger.FROM_RESULTS)
+        assert entry.as_expected is good
+
+
+@pytest.mark.parametrize(
+    "plant",
+    [
+        lambda run: (run / "rep-00.csv").write_text("task,total_return\n0,2.5\n"),
+        lambda run: (run / "rep-00.csv").unlink(),
+        lambda run: (run / "rep-00.csv").rename(run / "rep-01.csv"),
+        lambda run: (run / "manifest.json").unlink(),
+        lambda run: (run / "rep-01.csv").write_text("task,total_return\n"),
+    ],
+    ids=["changed", "lost", "renamed", "no manifest", "added"],
+)
+def test_verdicts_on_results_that_changed_do_not_count(tmp_path: Path, plant) -> None:
+    plant(write_results(tmp_path))
+    entry = entry_of(tmp_path)
+    assert entry.result.verdict is Verdict.INCONCLUSIVE
+    assert "mine/paper changed" in entry.result.evidence
+
+
+@pytest.mark.parametrize("content", ["{", "[]", "{}", '{"runs": {}, "claims": {"results/single-task": 3}}'])
+def test_damaged_verdicts_get_a_sentence(tmp_path: Path, content: str) -> None:
+    (tmp_path / empirical.FILE).write_text(content)
+    done = command("--only", "results/single-task", "--results", str(tmp_path))
+    assert done.returncode == 2
+    assert "claims.json is not what" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
 
 
 ODD = Entry(
@@ -229,14 +299,19 @@ def test_the_overview_shows_the_scope_of_a_proof_and_the_evidence_of_the_rest() 
 
 
 def test_the_committed_page_is_up_to_date() -> None:
-    """docs/claims.md has every claim with its expected verdict; a proof's figures may move."""
+    """docs/claims.md has every claim with its verdict; figures of proofs may move, of results not."""
     lines = (ROOT / "docs" / "claims.md").read_text().splitlines()
-    shown = {}
+    shown, evidence = {}, {}
     for line in lines:
         if line.startswith("| `"):
             cells = line.replace("\\|", "").split(" | ")
-            shown[cells[0].split("`")[1]] = cells[2].strip("*")
-    assert shown == {claim.id: claim.expected.value for claim in CATALOGUE.values()}
+            name = cells[0].split("`")[1]
+            shown[name], evidence[name] = cells[2].strip("*"), cells[4]
+    decided = empirical.read(ROOT / "results")
+    expected = {claim.id: claim.expected.value for claim in CATALOGUE.values()}
+    assert shown == expected | {name: result.verdict.value for name, result in decided.items()}
+    for name, result in decided.items():
+        assert evidence[name] == ledger._markdown_cell(result.evidence).replace("\\|", "")
 
 
 @pytest.mark.slow
