@@ -24,7 +24,16 @@ from rich.table import Table
 
 from experiments.config import ExperimentConfig, known_configs, load_config
 from experiments.estimates import Estimate, estimate
-from experiments.workers import JOB_QUEUES, Job, Outcome, Workers, require, run_here, run_on_dask
+from experiments.workers import (
+    JOB_QUEUES,
+    Job,
+    Outcome,
+    Workers,
+    leave_at_once,
+    require,
+    run_here,
+    run_on_dask,
+)
 from sfr_fa import results
 from sfr_fa.results import RunFolder, TrialState
 from sfr_fa.runner import ENGINES, PRECISIONS, Trial, provenance
@@ -168,9 +177,8 @@ def main(options: Options) -> int:
             if jobs:
                 outcomes += run
     except KeyboardInterrupt:
-        if options.scheduler:
-            with contextlib.suppress(OSError):
-                stop_file.touch()
+        with contextlib.suppress(OSError):
+            stop_file.touch()
         console.print("interrupted; the same command goes on from here")
         return cli.EXIT_INTERRUPTED
     folder.tidy()
@@ -342,4 +350,8 @@ def _display(
 
 if __name__ == "__main__":
     description = (__doc__ or "") + "\nExperiments: " + ", ".join(known_configs())
-    cli.run(main, Options, "experiments.run", description)
+    try:
+        cli.run(main, Options, "experiments.run", description)
+    except SystemExit as end:
+        leave_at_once(int(end.code or 0))
+        raise

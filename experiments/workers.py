@@ -4,7 +4,7 @@ A trial is idempotent: finished, it is skipped; cut off, it goes on from its own
 has to remember anything. A worker that dies costs the task it was at, the scheduler hands its trial to
 another one, and a run that was killed altogether is simply started again.
 
-    in this process      one trial after the other, without Dask
+    in this process      one trial after the other, in a thread, without Dask
     local workers        one process a worker, one thread each
     a scheduler          any Dask cluster that sees the results folder
     Slurm, PBS, OAR      workers that dask-jobqueue submits as jobs
@@ -19,6 +19,8 @@ import importlib
 import logging
 import os
 import signal
+import sys
+import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -55,9 +57,9 @@ class Job:
     folder: str
     tensorboard: str | None = None
     stop_file: str | None = None
-    """A worker that finds this file stops: how a run ends on machines that it cannot signal."""
+    """Who finds this file after a task stops: how a run ends where it cannot signal."""
 
-    def run(self, on_task: Callable[[], None] = lambda: None) -> Outcome:
+    def run(self) -> Outcome:
         """Run the trial to its end. Wrong input is reported at once, all else is tried again."""
         key = self.trial.key
         error = ""
@@ -67,7 +69,6 @@ class Job:
 
                     def after_task(row: TaskRow, record: Callable[[TaskRow], None] = record) -> None:
                         record(row)
-                        on_task()
                         if self.stop_file and Path(self.stop_file).exists():
                             raise StoppedError
 
@@ -101,10 +102,35 @@ class Job:
 # --- In this process ---------------------------------------------------------------------------------
 
 
+TRIAL_THREAD = "trial"
+
+
 def run_here(jobs: Sequence[Job], refresh: Callable[[], None]) -> Iterator[Outcome]:
-    """One trial after the other."""
+    """One trial after the other, in a thread: the main thread shows progress and hears Ctrl-C meanwhile."""
     for job in jobs:
-        yield job.run(refresh)
+        outcomes: list[Outcome] = []
+        thread = threading.Thread(
+            target=lambda job=job, outcomes=outcomes: outcomes.append(job.run()),
+            name=TRIAL_THREAD,
+            daemon=True,
+        )
+        thread.start()
+        while thread.is_alive():
+            thread.join(POLL_SECONDS)
+            refresh()
+        yield outcomes[0] if outcomes else Outcome(job.trial.key, error="it ended without a result")
+
+
+def leave_at_once(code: int) -> None:
+    """End the process now if a trial is still computing; do nothing otherwise.
+
+    Compiled code does not listen, and to wait for the end of its task may take long. Nothing is lost but that
+    task: what is on the disk is whole at every moment.
+    """
+    if any(thread.name == TRIAL_THREAD for thread in threading.enumerate()):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
 
 
 # --- On Dask -----------------------------------------------------------------------------------------
