@@ -310,12 +310,15 @@ def _display(
     bar = Progress(
         TextColumn("{task.fields[trials]} trials"),
         BarColumn(),
-        TextColumn("{task.percentage:.0f} %  {task.fields[speed]} steps/s"),
-        TimeRemainingColumn(elapsed_when_finished=True),
+        TextColumn("{task.percentage:.0f} %  {task.fields[speed]} steps/s "),
+        TimeRemainingColumn(),
+        TextColumn("left"),
         console=console,
         transient=True,
+        refresh_per_second=2,
+        speed_estimate_period=600,  # agents differ in speed
     )
-    started, last = time.monotonic(), 0.0
+    started, next_count = time.monotonic(), 0.0
     finished: set[str] = set()
 
     def count() -> int:
@@ -335,13 +338,14 @@ def _display(
         )
 
         def refresh() -> None:
-            nonlocal last
+            nonlocal next_count
             check()
             now = time.monotonic()
-            if now - last < 0.5:
+            if now < next_count:
                 return
-            last = now
             done = count()
+            # Where there are many trials or the disk is slow: at most a hundredth of the time.
+            next_count = now + max(0.5, 100 * (time.monotonic() - now))
             speed = f"{(done - before) / (now - started):,.0f}"
             bar.update(task, completed=done, trials=f"{len(finished)}/{len(trials)}", speed=speed)
 

@@ -5,6 +5,9 @@
 
 import json
 import os
+import pty
+import re
+import select
 import signal
 import subprocess
 import sys
@@ -119,6 +122,52 @@ def test_control_c(config, undisturbed, tmp_path, workers):
     assert "Traceback" not in output
     assert run_config(config, results) == 0
     assert contents(results) == undisturbed
+
+
+def read_terminal(terminal, process, until=b"\0"):
+    """What a process writes to a terminal until it ends, or until some text comes."""
+    seen = b""
+    deadline = time.monotonic() + 60
+    while until not in seen and time.monotonic() < deadline:
+        if select.select([terminal], [], [], 0.1)[0]:
+            try:
+                seen += os.read(terminal, 65536)
+            except OSError:  # Linux: the other end is closed
+                break
+        elif process.poll() is not None:
+            break
+    return seen.decode()
+
+
+@pytest.mark.slow
+def test_progress_on_a_terminal(config, tmp_path):
+    terminal, other_end = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "120"}
+    process = subprocess.Popen(
+        command(config, "--results", tmp_path / "r"), cwd=ROOT, env=environment, start_new_session=True,
+        stdin=other_end, stdout=other_end, stderr=other_end,
+    )  # fmt: skip
+    os.close(other_end)
+    try:
+        shown = read_terminal(terminal, process, until=b"3/6 trials")
+        os.killpg(process.pid, signal.SIGINT)
+        shown += read_terminal(terminal, process)
+        assert process.wait(60) == 130
+    finally:
+        process.kill()
+        process.wait()
+        os.close(terminal)
+    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown)
+    # Trials done, part of the work, speed, time left.
+    lines = re.findall(r"(\d)/6 trials \S+ +(\d+) %  ([\d,-]+) steps/s +(\d:\d\d:\d\d|-:--:--) left", plain)
+    assert lines[0] == ("0", "0", "-", "-:--:--")
+    trials, percent, speed, left = lines[-1]
+    assert int(trials) >= 3
+    assert int(percent) >= 50
+    assert int(speed.replace(",", "")) > 0
+    assert left.startswith("0:0")
+    assert shown.rindex("\x1b[?25h") > shown.rindex("\x1b[?25l"), "the cursor is back"
+    assert plain.rstrip().endswith("interrupted; the same command goes on from here")
 
 
 @pytest.mark.slow
