@@ -2,8 +2,8 @@
 
 import sys
 
-from benchmarks import engines, theory
+from benchmarks import engines, runner, theory
 
 if __name__ == "__main__":
     theory.main()
-    sys.exit(engines.main(engines.Options()))
+    sys.exit(engines.main(engines.Options()) or runner.main(runner.Options()))

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import runner as benchmark
 from experiments import run, status
 from experiments.config import load_config
+from sfr_fa import runner
 from sfr_fa.results import RunFolder, TrialState
 from sfr_fa.runner import AGENT_SPECS, AgentSetup, learned_feature_map, run_trial
 from sfr_theory.errors import InputError
@@ -388,6 +390,17 @@ def test_status_of_finished_stopped_and_running_trials(config, tmp_path, capsys)
     (folder.path / "manifest.json").write_text("{")
     assert status.main(status.Options(str(tmp_path / "r"))) == 1
     assert "manifest.json is damaged" in capsys.readouterr().out
+
+
+@pytest.mark.slow  # compiles a kernel
+def test_the_benchmark_tells_the_engine_from_the_rest(monkeypatch):
+    quiet = benchmark.measure("smoke")
+    write = runner.write_checkpoint
+    monkeypatch.setattr(runner, "write_checkpoint", lambda *a: [write(*a) for _ in range(20)])
+    busy = benchmark.measure("smoke")
+    assert quiet.engine > 0
+    assert busy.runner > 2 * quiet.runner > 0
+    assert busy.engine < 2 * quiet.engine
 
 
 def test_status_of_nothing(tmp_path):
