@@ -5,17 +5,31 @@ BIN := $(VENV)/bin
 EXTRAS := fa,cluster,tensorboard,proofs,test,dev
 INSTALLED := $(VENV)/.installed
 
-.PHONY: help demo test check lint bench clean
+# Runs of `make reproduce` go to a folder of their own, so that committed results stay as they are.
+PROFILE ?= reduced
+WORKERS ?= 2
+RESULTS ?= reproduced
+
+.PHONY: help demo reproduce results test check lint bench clean
 help:  ## list the targets
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## /\1\t/' | expand -t 10
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## /\1\t/' | expand -t 12
 
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[$(EXTRAS)]'
 	touch $@
 
-demo: $(INSTALLED)  ## the theory checks, then report/index.html
+demo: $(INSTALLED)  ## the theory checks, a small experiment, then report/index.html
 	$(BIN)/python -m experiments.demo
+
+reproduce: $(INSTALLED)  ## every experiment (PROFILE=reduced or paper, WORKERS=2), then the report
+	$(BIN)/python -m experiments.reproduce --profile $(PROFILE) --workers $(WORKERS) --results $(RESULTS)
+
+results: $(INSTALLED)  ## figures, verdicts and pages from the runs in results/
+	$(BIN)/python -m experiments.figures $(wildcard results/*/paper) --output results/figures
+	$(BIN)/python -m experiments.empirical_claims --write
+	$(BIN)/python -m experiments.pages
+	$(BIN)/python -m proofs_checks --markdown docs/claims.md
 
 test: $(INSTALLED)  ## the whole test suite
 	$(BIN)/python -m pytest --numprocesses auto

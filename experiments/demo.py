@@ -1,12 +1,16 @@
-"""The main job in about a minute: check the theory, then write one page about it (`make demo`).
+"""Everything in under three minutes, ending in one page: `python -m experiments.demo`, or `make demo`.
 
-Each step is a command that works on its own; it is shown with its time and its outcome. Two run at a time.
-Exit code 0 if every verdict is as expected.
+The checks of the theory, the ledger of claims and a small transfer experiment (Q, SF and SFR on a handful of
+tasks) each run as the command that a reader would type, and are shown with their time and outcome. Two run at
+a time. What they write goes to OUTPUT/data, the page to OUTPUT/index.html; results at the paper's scale that
+are in the folder `results` are on it, too. Exit code 0 if every verdict is as expected.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -34,6 +38,11 @@ class Step:
     module: str
     flags: tuple[str, ...]
 
+    @property
+    def command(self) -> str:
+        """As a reader would type it, without the folders of the demo."""
+        return " ".join(("python -m", self.module, *itertools.takewhile(lambda f: f[0] != "-", self.flags)))
+
 
 @dataclass(frozen=True)
 class Done:
@@ -43,13 +52,18 @@ class Done:
 
 
 def steps(data: Path) -> tuple[Step, ...]:
-    """The commands, the longest first."""
+    """The commands, the longest first; the experiment compiles its kernels when it first runs."""
 
     def files(name: str) -> tuple[str, ...]:
         return ("--json", str(data / f"{name}.json"), "--plot", str(data / f"{name}.svg"))
 
     found = ("--counterexamples", str(data / "counterexamples"), "--workers", "1")
     return (
+        Step(
+            "a small transfer experiment",
+            "experiments.run",
+            ("demo", "--results", str(data / report.DEMO_RESULTS)),
+        ),
         Step("every claim of the paper", "proofs_checks", ("--fast", "--workers", "1", *files("ledger")[:2])),
         Step("how tight the bound is", "sfr_theory.check_tightness", files("tightness")),
         Step("what SFRQ-learning converges to", "sfr_theory.check_convergence", files("convergence")),
@@ -75,8 +89,10 @@ def main(options: Options) -> int:
     console = Console(highlight=False)
     folder = Path(options.output)
     plan = steps(folder / "data")
+    # What is finished would not be run again, and this page is about this run.
+    shutil.rmtree(folder / "data" / report.DEMO_RESULTS / "demo", ignore_errors=True)
     failed: list[Done] = []
-    console.print("[bold]Checking the theory of Successor Feature Representations[/]")
+    console.print("[bold]Successor Feature Representations: the theory checked, and a taste of transfer[/]")
     with (
         ThreadPoolExecutor(min(len(plan), os.cpu_count() or 1)) as pool,
         cli.progress(len(plan), "checks") as advance,
@@ -85,7 +101,7 @@ def main(options: Options) -> int:
             good = done.result.returncode == 0
             failed += [] if good else [done]
             mark = "[green]as expected[/]" if good else f"[red]exit code {done.result.returncode}[/]"
-            command = f"python -m {done.step.module}"
+            command = done.step.command
             console.print(
                 f"  {done.step.name:34}{done.seconds:5.0f} s  {mark}  [dim]{command}[/]", soft_wrap=True
             )

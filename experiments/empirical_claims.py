@@ -92,6 +92,10 @@ class Results:
     def get(self, experiment: str) -> Run | None:
         return self._runs.get(experiment)
 
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        return tuple(self._runs.values())
+
 
 @dataclass(frozen=True)
 class Place:
@@ -425,29 +429,94 @@ def _easier(results: Results) -> CheckResult:
     return CheckResult(NOT_CHECKED, reason)
 
 
-def _all_p_values(results: Results) -> CheckResult:
-    places = (BARRETO, LINEAR, GENERAL, RACER)
-    found = {place: place.run(results) for place in places}
-    pairs = [(pair, run) for place, run in found.items() if run for pair in tables.pairs(run, place.setting)]
-    tested = [(pair, run) for pair, run in pairs if pair.comparison is not None]
+PAIR_PLACES = (BARRETO, LINEAR, GENERAL, RACER)
+PAIR_VERDICTS = {
+    Agreement.AGREES: REPRODUCED,
+    Agreement.SIGNIFICANCE: NOT_REPRODUCED,
+    Agreement.ORDER: NOT_REPRODUCED,
+    Agreement.TOO_FEW: INCONCLUSIVE,
+    Agreement.NOT_RUN: NOT_CHECKED,
+}
+
+
+@dataclass(frozen=True)
+class JudgedPair:
+    """A printed pair, our test of it, and the verdict."""
+
+    pair: tables.Pair
+    run: Run
+
+    @property
+    def is_full_scale(self) -> bool:
+        found = self.pair.comparison
+        enough = found is not None and min(found.first_repetitions, found.second_repetitions) >= REPETITIONS
+        return enough and is_full_scale(self.run)
+
+    @property
+    def verdict(self) -> Verdict:
+        """As for any claim: below the paper's scale there is none."""
+        if self.pair.comparison is None or self.is_full_scale:
+            return PAIR_VERDICTS[self.pair.agreement]
+        return INCONCLUSIVE
+
+    def to_json(self) -> dict[str, Any]:
+        return {**self.pair.to_json(), "verdict": self.verdict.value, "profile": self.run.profile}
+
+
+def judged_pairs(results: Results) -> list[JudgedPair]:
+    """Every printed pair of the experiments that were run."""
+    return [
+        JudgedPair(pair, run)
+        for place in PAIR_PLACES
+        if (run := place.run(results)) is not None
+        for pair in tables.pairs(run, place.setting)
+    ]
+
+
+def pair_sheet(results: Results) -> tables.Sheet:
+    """The printed pairs that were run, with their verdicts."""
+    rows = []
+    for judged in judged_pairs(results):
+        pair, found = judged.pair, judged.pair.comparison
+        if found is None:
+            continue
+        rows.append((
+            pair.table, f"{pair.first}, {pair.second}", pair.printed_text, p_text(found.asymptotic_p),
+            p_text(found.exact_p), pair.ahead or "-", pair.ahead_here,
+            f"{found.first_repetitions}, {found.second_repetitions}", judged.verdict.value,
+        ))  # fmt: skip
     total = sum(len(list(table.cells())) for table in printed_tables.TABLES)
-    details = {"pairs": [pair.to_json() for pair, _ in pairs]}
+    header = (
+        "table",
+        "pair",
+        "p, paper",
+        "p, ours",
+        "p, exact",
+        "ahead, paper",
+        "ahead, ours",
+        "n",
+        "verdict",
+    )
+    left = f"{total - len(rows)} of the {total} printed pairs were not run." if len(rows) < total else ""
+    return tables.Sheet("The printed p-values, pair by pair", header, tuple(rows), (left,) if left else ())
+
+
+def _all_p_values(results: Results) -> CheckResult:
+    judged = judged_pairs(results)
+    tested = [entry for entry in judged if entry.pair.comparison is not None]
+    total = sum(len(list(table.cells())) for table in printed_tables.TABLES)
+    details = {"pairs": [entry.to_json() for entry in judged]}
     if not tested:
         return CheckResult(NOT_CHECKED, f"none of the {total} pairs was run", details=details)
-    sentence = tables.agreement_sentence([pair for pair, _ in tested], total)
-    scope = "; ".join(_scope(run) for run in found.values() if run is not None)
-    differs = (Agreement.SIGNIFICANCE, Agreement.ORDER)
-    full = [
-        is_full_scale(run)
-        and min(pair.comparison.first_repetitions, pair.comparison.second_repetitions) >= REPETITIONS
-        for pair, run in tested
-        if pair.comparison is not None
-    ]
-    if any(pair.agreement in differs and whole for (pair, _), whole in zip(tested, full, strict=True)):
+    sentence = tables.agreement_sentence([entry.pair for entry in tested], total)
+    used = {entry.run.path: entry.run for entry in judged}
+    scope = "; ".join(_scope(run) for run in used.values())
+    verdicts = [entry.verdict for entry in tested]
+    if NOT_REPRODUCED in verdicts:
         return CheckResult(NOT_REPRODUCED, sentence, scope, details)
-    if len(tested) == total and all(full) and all(p.agreement is Agreement.AGREES for p, _ in tested):
+    if len(tested) == total and set(verdicts) == {REPRODUCED}:
         return CheckResult(REPRODUCED, sentence, scope, details)
-    if not all(full):
+    if not all(entry.is_full_scale for entry in tested):
         sentence = f"Less than the paper's scale, so no verdict: {sentence}"
     return CheckResult(INCONCLUSIVE, sentence, scope, details)
 

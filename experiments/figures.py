@@ -41,10 +41,12 @@ BLACK, ORANGE, SKY, GREEN, BLUE, VERMILION, PURPLE = (
     "#000000", "#E69F00", "#56B4E9", "#009E73", "#0072B2", "#D55E00", "#CC79A7",
 )  # fmt: skip
 FAMILIES = {"Q": BLACK, "SF": VERMILION, "SFR": BLUE, "CSFR": PURPLE, "MB SFR": GREEN}
-OTHER_COLOURS = (ORANGE, SKY)
+OTHER_COLOURS = (SKY, ORANGE)
 LINES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)), (0, (8, 1.5, 1, 1.5, 1, 1.5)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
 THOUSANDS = StrMethodFormatter("{x:,.10g}")
+WIDTH = 5.8
+"""Inches: a column of text, and small enough to be read on a phone."""
 DPI = 120
 COLOURS = 96
 """Of the palette of a PNG."""
@@ -110,7 +112,7 @@ def looks(agents: Sequence[AgentRun]) -> dict[str, Look]:
     for agent in agents:
         if agent.label in found:
             continue
-        name = family(agent.kind)
+        name = family(agent.kind) + ("" if agent.clips else " without clipping")
         colours.setdefault(name, OTHER_COLOURS[(len(colours) - len(FAMILIES)) % len(OTHER_COLOURS)])
         k = members.get(name, 0)
         members[name] = k + 1
@@ -154,17 +156,18 @@ def curves(run: Run, setting: str) -> Picture:
     style = looks(agents)
     window = smoothing_window(run.tasks)
     with mpl.rc_context(RC):
-        long_names = max(len(agent.label) for agent in agents) > 12
-        figure, axes = _figure(6.6, 4.2 + (0.22 * -(-len(agents) // 2) if long_names else 0.0))
-        step = max(1, run.tasks // 8)
+        columns = 2 if max(len(agent.label) for agent in agents) > 12 else min(5, len(agents))
+        figure, axes = _figure(WIDTH, 3.9 + 0.22 * -(-len(agents) // columns))
         late: dict[str, float] = {}
-        tasks = np.arange(1, run.tasks + 1)
+        # Averages of neighbouring tasks hardly differ: five for each window show all there is to see.
+        shown = np.arange(0, run.tasks, max(1, window // 5))
+        step = max(1, len(shown) // 8)
         for k, agent in enumerate(agents):
             look = style[agent.label]
             curve = statistics.task_curve(statistics.running_mean(agent.returns, window))
             axes.plot(
-                tasks,
-                curve.mean,
+                1 + shown,
+                curve.mean[shown],
                 color=look.colour,
                 linestyle=look.line,
                 marker=look.marker,
@@ -176,7 +179,9 @@ def curves(run: Run, setting: str) -> Picture:
             )
             if len(agent.trials) > 1:
                 low, high = curve.mean - curve.standard_error, curve.mean + curve.standard_error
-                axes.fill_between(tasks, low, high, color=look.colour, alpha=0.15, linewidth=0)
+                axes.fill_between(
+                    1 + shown, low[shown], high[shown], color=look.colour, alpha=0.15, linewidth=0
+                )
             late[agent.label] = float(curve.mean[-max(1, run.tasks // 5) :].mean())
         axes.set_xlabel("task")
         axes.set_ylabel(f"return a task ({run.steps:,} steps)")
@@ -188,10 +193,11 @@ def curves(run: Run, setting: str) -> Picture:
         figure.legend(
             [handles[i] for i in order],
             [labels[i] for i in order],
-            loc="outside lower center" if long_names else "outside right upper",
-            ncols=2 if long_names else 1,
+            loc="outside upper center",
+            ncols=columns,
             frameon=False,
-            handlelength=3.6,
+            handlelength=2.6,
+            columnspacing=1.2,
         )
     smooth = f", running mean over {window} tasks" if window > 1 else ""
     caption = (
@@ -210,7 +216,7 @@ def total_return(run: Run, setting: str) -> Picture:
     style = looks(agents)
     scatter = np.random.default_rng(SEED)
     with mpl.rc_context(RC):
-        figure, axes = _figure(6.6, 1.1 + 0.42 * len(agents))
+        figure, axes = _figure(WIDTH, 1.1 + 0.42 * len(agents))
         for k, agent in enumerate(agents):
             look = style[agent.label]
             described = statistics.summary(agent.totals)
@@ -292,7 +298,7 @@ def ratio(run: Run, setting: str, agent: str, reference: str) -> Interval:
 def nonlinearity(run: Run) -> Picture:
     """SF / SFR and Q / SFR over the level of non-linearity."""
     with mpl.rc_context(RC):
-        figure, axes = _figure(6.0, 3.8)
+        figure, axes = _figure(WIDTH, 3.8)
         counts = set()
         for label, colour, line, marker, shift in (
             ("SF", VERMILION, "-", "o", -0.008),

@@ -38,6 +38,8 @@ class AgentRun:
     kind: str
     rates: Mapping[str, float]
     trials: Mapping[int, TrialResult]
+    clips: bool = True
+    """Whether its values are clipped where they cannot be negative; an ablation compares."""
 
     @property
     def repetitions(self) -> tuple[int, ...]:
@@ -288,7 +290,10 @@ def _at_best_rates(
         combinations = groups.setdefault((setting, agent["label"]), {})
         known = combinations.get(canonical_json(rates))
         trials = {**(known.trials if known else {}), result.trial["repetition"]: result}
-        combinations[canonical_json(rates)] = AgentRun(setting, agent["label"], agent["agent"], rates, trials)
+        clips = agent.get("clipping") != "none"
+        combinations[canonical_json(rates)] = AgentRun(
+            setting, agent["label"], agent["agent"], rates, trials, clips
+        )
     chosen, remarks = {}, []
     best = {(p.setting, p.agent): canonical_json(dict(p.rates)) for p in points if p.best}
     for part in config["parts"]:

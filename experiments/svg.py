@@ -32,6 +32,12 @@ def compact(svg: bytes) -> bytes:
     return re.sub(rb">\s+<", b"><", svg)
 
 
+def width(svg: bytes) -> float:
+    """In points; 0 if the picture does not say."""
+    found = re.search(rb'<svg[^>]* width="([0-9.]+)', svg)
+    return float(found[1]) if found else 0.0
+
+
 def data_uri(svg: bytes) -> str:
     """For an attribute in single quotes."""
     text = svg.decode("utf-8")

@@ -1,10 +1,12 @@
 """Tables in the paper's form, from results on disk: `python -m experiments.tables results/racer/paper`.
 
+    overview      the main results of all runs, a row for each of the paper's settings
+    ablation      clipping against initial weights
     levels        SF and Q relative to SFR, for each level of non-linearity
     totals        return over all tasks: mean, sd, quartiles, IQM with its bootstrap interval
     p_values      all pairs by Mann-Whitney's U, ours above the exact value and the one that the paper prints
     against       the size of the effect against one agent
-    times         seconds a repetition beside the paper's hours
+    times         time of a repetition beside the paper's hours
     best_rates    the best combination of a grid, for each agent
 
 A pair agrees with the paper if both p-values lie on the same side of 0.05 and, where both are significant and
@@ -33,7 +35,7 @@ from experiments.runs import AgentRun, Run
 from proofs_checks import p_values as printed_tables
 from proofs_checks.p_values import BELOW, DIGITS, SIGNIFICANT, Table
 from sfr_fa import statistics
-from sfr_fa.statistics import Comparison
+from sfr_fa.statistics import Comparison, Interval
 from sfr_theory import cli
 from sfr_theory.errors import InputError
 
@@ -148,8 +150,12 @@ class Sheet:
             return f"| {' | '.join(escaped)} |\n"
 
         rule = "|---" + "|---:" * (len(self.header) - 1) + "|\n"
+        return f"{line(self.header)}{rule}{''.join(map(line, self.rows))}"
+
+    def to_markdown_section(self) -> str:
+        """The table below its title, with what there is to say about it."""
         notes = "".join(f"\n{note}\n" for note in self.notes)
-        return f"### {self.title}\n\n{line(self.header)}{rule}{''.join(map(line, self.rows))}{notes}"
+        return f"### {self.title}\n\n{self.to_markdown()}{notes}"
 
     def to_html(self) -> str:
         def cells(row: Iterable[str], tag: str) -> str:
@@ -212,6 +218,79 @@ def totals(run: Run, setting: str) -> Sheet:
     )  # fmt: skip
 
 
+def a_task(run: Run, setting: str, label: str) -> str:
+    """Mean return a task and its standard error over repetitions: 812 ± 6."""
+    agent = run.agents.get((setting, label))
+    if agent is None:
+        return "-"
+    described = statistics.summary(agent.totals / run.tasks)
+    error = described.standard_error
+    return number(described.mean) + (f" ± {error:.2g}" if math.isfinite(error) else "")
+
+
+OVERVIEW = (
+    ("object_collection_linear", "linear", "object collection, linear rewards", "SFR"),
+    ("object_collection_general", "general", "object collection, general rewards", "SFR"),
+    ("barreto", "barreto", "Barreto's task, linear rewards", "SFR"),
+    ("racer", "racer", "racer (SFR is CSFR)", "CSFR"),
+)
+"""(experiment, setting, name, the agent that the paper is about)."""
+
+
+def overview(runs_found: Iterable[Run]) -> Sheet:
+    """A row for each of the paper's settings that was run."""
+    by_name = {run.name: run for run in runs_found}
+    rows = []
+    for experiment, setting, title, ours in OVERVIEW:
+        run = by_name.get(experiment)
+        if run is None or not run.in_setting(setting):
+            continue
+        pair = next((p for p in pairs(run, setting) if {p.first, p.second} == {"SF", ours}), None)
+        found = pair.comparison if pair else None
+        counts = sorted({len(agent.trials) for agent in run.in_setting(setting)})
+        rows.append((
+            title, " to ".join(map(str, dict.fromkeys((counts[0], counts[-1])))),
+            *(a_task(run, setting, label) for label in ("Q", "SF", ours, "MB SFR")),
+            _share(ratio(run, setting, "SF", ours), digits=2),
+            p_text(found.asymptotic_p) if found else "-", pair.printed_text if pair else "-",
+        ))  # fmt: skip
+    header = ("tasks", "n", "Q", "SF", "SFR", "MB SFR", "SF / SFR [95 %]", "p", "p in the paper")
+    notes = (
+        "Mean return a task ± standard error over n repetitions; the ratio is of total returns; p is of SF "
+        "against SFR by Mann-Whitney's U (two-sided, asymptotic, as in the paper).",
+    )
+    return Sheet("The main results", header, tuple(rows), notes)
+
+
+def _share(interval: Interval, digits: int) -> str:
+    """0.86 [0.84, 0.88]"""
+    if not math.isfinite(interval.estimate):
+        return "-"
+    text = f"{interval.estimate:.{digits}f}"
+    if math.isfinite(interval.low):
+        text += f" [{interval.low:.{digits}f}, {interval.high:.{digits}f}]"
+    return text
+
+
+ABLATION = "ablation"
+VARIANTS, INITIAL = ("SF", "SFR", "SFR without clipping"), ("paper", "matched", "zero")
+
+
+def ablation(run: Run, setting: str) -> Sheet:
+    """Return a task of SF and SFR, with and without clipping, from each kind of initial weights."""
+    rows = tuple(
+        (variant, *(a_task(run, setting, f"{variant}, {weights} weights") for weights in INITIAL))
+        for variant in VARIANTS
+    )
+    return Sheet(
+        f"{setting}: clipping and initial weights",
+        ("", "weights as in the paper", "matched", "zero"),
+        rows,
+        ("Mean return a task ± standard error over repetitions. Matched: both start from the same values; on "
+         "linear tasks SF and SFR without clipping are then one algorithm.",),
+    )  # fmt: skip
+
+
 # --- Pairs -------------------------------------------------------------------------------------------
 
 
@@ -244,16 +323,27 @@ class Pair:
     comparison: Comparison | None
     agreement: Agreement
 
+    @property
+    def printed_text(self) -> str:
+        return UNDER if self.printed == BELOW else self.printed
+
+    @property
+    def ahead_here(self) -> str:
+        """Who is ahead in our runs; empty if the pair was not run."""
+        if self.comparison is None:
+            return ""
+        return self.first if self.comparison.superiority > 0.5 else self.second
+
     def to_json(self) -> dict[str, Any]:
         found = self.comparison
         ours = {} if found is None else {
             "asymptotic_p": found.asymptotic_p, "exact_p": found.exact_p, "superiority": found.superiority,
             "repetitions": [found.first_repetitions, found.second_repetitions],
-            "ahead": self.first if found.superiority > 0.5 else self.second,
+            "ahead": self.ahead_here,
         }  # fmt: skip
         return {
             "table": self.table, "first": self.first, "second": self.second,
-            "printed": UNDER if self.printed == BELOW else self.printed,
+            "printed": self.printed_text,
             "ahead_in_the_paper": self.ahead or None, "ours": ours or None, "agreement": self.agreement.value,
         }  # fmt: skip
 
@@ -298,8 +388,7 @@ def p_values(run: Run, setting: str) -> Sheet:
         pair = printed.get(frozenset((x.label, y.label)))
         if pair is None:
             return f"{ours}\n{exact}"
-        theirs = UNDER if pair.printed == BELOW else pair.printed
-        return f"{MARKS[pair.agreement]} {ours}\n{exact}\n[{theirs}]"
+        return f"{MARKS[pair.agreement]} {ours}\n{exact}\n[{pair.printed_text}]"
 
     rows = tuple(
         (x.label, *("" for _ in agents[1 : k + 1]), *(cell(x, y) for y in agents[k + 1 :]))
@@ -348,7 +437,8 @@ def agreement_sentence(counted: Iterable[Pair], printed: int) -> str:
 def reference_agent(run: Run, setting: str) -> str | None:
     """The agent that the paper is about: SFR, or CSFR where features are continuous."""
     labels = [agent.label for agent in run.in_setting(setting)]
-    return next((label for label in ("SFR", "CSFR") if label in labels), labels[0] if labels else None)
+    known = ("SFR", "CSFR", "SFR, paper weights")
+    return next((label for label in known if label in labels), labels[0] if labels else None)
 
 
 def against(run: Run, setting: str) -> Sheet | None:
@@ -362,10 +452,9 @@ def against(run: Run, setting: str) -> Sheet | None:
     for agent in others:
         found = statistics.compare(agent.totals, reference.totals)
         share = ratio(run, setting, agent.label, name)
-        interval = f" [{share.low:.2f}, {share.high:.2f}]" if math.isfinite(share.low) else ""
         rows.append((
             agent.label, f"{found.first_repetitions}, {found.second_repetitions}", number(found.difference),
-            f"{share.estimate:.2f}{interval}" if math.isfinite(share.estimate) else "-",
+            _share(share, digits=2),
             f"{found.superiority:.2f}", f"{found.cliffs_delta:+.2f}",
             p_text(found.asymptotic_p), p_text(found.exact_p),
         ))  # fmt: skip
@@ -388,13 +477,7 @@ def levels(run: Run) -> Sheet:
             number(float(run.agents[setting, label].totals.mean())) if (setting, label) in run.agents else "-"
             for label in ("SFR", "SF", "Q")
         ]
-        texts = [
-            f"{share.estimate:.3f}"
-            + (f" [{share.low:.3f}, {share.high:.3f}]" if math.isfinite(share.low) else "")
-            if math.isfinite(share.estimate)
-            else "-"
-            for share in shares
-        ]
+        texts = [_share(share, digits=3) for share in shares]
         rows.append((f"{middle:g}", *means, *texts, str(shares[0].repetitions)))
     return Sheet(
         "Total return over the non-linearity of the rewards",
@@ -434,7 +517,7 @@ def times(run: Run) -> Sheet:
             sources.append(paper.source)
             other_size |= not same_size
         for agent in run.in_setting(setting):
-            ours = float(agent.seconds.mean())
+            ours = float(np.median(agent.seconds))
             hours = paper.hours.get(agent.label) if paper else None
             faster = f"{3600 * hours / ours:,.0f}" if hours is not None and same_size and ours > 0 else "-"
             rows.append((
@@ -442,7 +525,10 @@ def times(run: Run) -> Sheet:
                 f"{duration(agent.seconds.min())} to {duration(agent.seconds.max())}",
                 f"{hours:g} h" if hours is not None else "-", faster,
             ))  # fmt: skip
-    notes = [f"Ours: {run.tasks:,} tasks x {run.steps:,} steps; learning of features is not counted."]
+    notes = [
+        f"Ours: {run.tasks:,} tasks x {run.steps:,} steps; learning of features is not counted, and the "
+        "first repetition may include compilation."
+    ]
     if sources:
         notes.append(
             f"The paper's hours ({'; '.join(dict.fromkeys(sources))}) are of a cluster of Xeon nodes and, as "
@@ -450,7 +536,7 @@ def times(run: Run) -> Sheet:
         )
     if other_size:
         notes.append("The paper's runs are of another size, so no factor is given.")
-    header = ("setting", "agent", "repetitions", "ours, mean", "range", "paper", "times faster")
+    header = ("setting", "agent", "repetitions", "ours, median", "range", "paper", "times faster")
     return Sheet("Time of one repetition", header, tuple(rows), tuple(notes))
 
 
@@ -489,10 +575,13 @@ def sheets(run: Run) -> Iterator[Sheet]:
     for setting in run.settings:
         if not run.in_setting(setting) or setting in level_settings(run):
             continue
+        if run.name == ABLATION:
+            yield ablation(run, setting)
         yield totals(run, setting)
         effects = against(run, setting)
         if effects is not None:
             yield effects
+        if effects is not None and run.name != ABLATION:  # its names are too long for a triangle
             yield p_values(run, setting)
     yield times(run)
 
@@ -521,7 +610,7 @@ def main(options: Options) -> int:
     for folder in folders:
         run = runs.load(folder)
         title = f"{run.config['title']}, profile {run.profile}: {run.size}"
-        remarks = (*run.problems, *run.notes)
+        remarks = (*run.problems, *run.notes, *filter(None, (run.not_run,)))
         console.print(f"\n[bold]{title}[/]", soft_wrap=True)
         for remark in remarks:
             console.print(f"note: {remark}", soft_wrap=True, markup=False)
@@ -529,7 +618,7 @@ def main(options: Options) -> int:
         for sheet in found:
             console.print(sheet.to_rich())
         remark_lines = "".join(f"- {remark}\n" for remark in remarks)
-        markdown.append("\n".join([f"## {title}\n", remark_lines, *(s.to_markdown() for s in found)]))
+        markdown.append("\n".join([f"## {title}\n", remark_lines, *(s.to_markdown_section() for s in found)]))
         pieces.append(f"<h3>{html.escape(title)}</h3>\n" + "".join(sheet.to_html() for sheet in found))
         content[str(folder)] = [pair.to_json() for name in run.settings for pair in pairs(run, name)]
     if options.markdown:

@@ -65,7 +65,7 @@ def test_pictures_are_inside_the_page(tmp_path):
     (tmp_path / "convergence.json").write_text(json.dumps({"claims": {}}))
     (tmp_path / "convergence.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
     page = render(tmp_path)
-    assert page.count("data:image/svg+xml;base64,") == 1
+    assert page.count("data:image/svg+xml,<svg") == 1
     assert not re.search(r"(src|href)='(?!data:|#)", page)  # nothing is fetched from elsewhere
 
 
@@ -77,11 +77,35 @@ def test_what_is_missing_is_said(tmp_path):
     assert "holds no runs" in report.render(tmp_path, tmp_path / "empty")
 
 
-@pytest.mark.parametrize("content", ["{", "[]"])
+@pytest.mark.parametrize(
+    "content", ["{", "[]", "{}", '{"claims": 3}', '{"claims": {"a": 3}}', '{"claims": []}']
+)
 def test_damaged_results_get_a_sentence(tmp_path, content):
     (tmp_path / "ledger.json").write_text(content)
     with pytest.raises(InputError, match="make demo"):
         render(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("gpi_bound", {"statements": {"a": 3}}),
+        ("gpi_bound", {"statements": {"a": {**STATEMENT, "instances": "ten"}}}),
+        ("gpi_bound", {"statements": {"a": {**STATEMENT, "counterexample": {"gamma": 1}}}}),
+        ("tightness", {"claims": {"a": {"label": "x"}}}),
+        ("convergence", {"claims": {"a": {**CLAIM, "evidence": None}}}),
+        ("ledger", {"claims": {"bg/sr": {**CLAIM, "verdict": "PERHAPS"}}}),
+    ],
+)
+def test_other_content_gets_a_sentence_and_exit_code_2(tmp_path, name, content):
+    (tmp_path / f"{name}.json").write_text(json.dumps(content))
+    output = tmp_path / "page.html"
+    command = [sys.executable, "-m", "experiments.report", "--data", str(tmp_path), "--output", str(output)]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 2
+    assert result.stderr.startswith(f"error: {tmp_path / name}.json is not what `python -m ")
+    assert len(result.stderr.splitlines()) == 1
+    assert not output.exists()
 
 
 def test_a_missing_folder_exits_with_2(tmp_path):
@@ -98,6 +122,17 @@ def test_a_failing_check_fails_the_demo_and_shows_why(tmp_path, monkeypatch, cap
     assert "--mdps is 0; it must be at least 1" in capsys.readouterr().out
 
 
+def test_the_demo_runs_its_experiment_anew(tmp_path, monkeypatch):
+    """Results of an earlier demo are removed, and nothing beside them."""
+    old = tmp_path / "data" / report.DEMO_RESULTS
+    for name in ("demo", "mine"):
+        (old / name).mkdir(parents=True)
+        (old / name / "file").touch()
+    monkeypatch.setattr(demo, "steps", lambda data: (demo.Step("nothing", "sfr_theory.errors", ()),))
+    assert demo.main(demo.Options(str(tmp_path))) == 0
+    assert [path.name for path in old.iterdir()] == ["mine"]
+
+
 @pytest.mark.slow
 def test_the_demo_writes_a_whole_page(tmp_path):
     command = [sys.executable, "-m", "experiments.demo", "--output", str(tmp_path)]
@@ -105,8 +140,10 @@ def test_the_demo_writes_a_whole_page(tmp_path):
     assert result.returncode == 0, result.stdout + result.stderr
     page = (tmp_path / "index.html").read_text()
     assert "No results yet" not in page
-    assert page.count("<img ") >= 3
+    assert "What this demo has run" in page
+    assert page.count("<img ") >= 3 + 3 + 2  # theory, environments, the experiment
     assert "unexpected'" not in page
+    assert len(page) < 2_000_000
 
 
 # --- Results of experiments
@@ -147,8 +184,38 @@ def test_a_run_appears_with_where_it_comes_from(results, tmp_path):
         "Less than the paper&#x27;s scale, so no verdict",
     ):
         assert text in page, text
-    assert page.count("<img ") == 2
+    assert page.count("<img ") == 3 + 2  # the environments, and two figures
     assert "<div class='warning" not in page
+
+
+def test_the_demo_has_a_place_of_its_own(results, tmp_path):
+    """What the demo ran stands apart, and decides nothing about the paper."""
+    assert "What this demo has run" not in report.render(tmp_path, results)
+    parts = [(GENERAL, [agent(label) for label in ("Q", "SF", "SFR")])]
+    returns = rising(lambda place, label: OBJECT_LEVELS[label], 3)
+    write_run(tmp_path / report.DEMO_RESULTS, "demo", parts, returns, "smoke")
+    page = report.render(tmp_path, tmp_path / "no results")
+    assert page.index("What this demo has run") < page.index("Title of demo, profile smoke")
+    assert "There is no folder" in page
+    assert "REPRODUCED" not in re.sub(r"<style>.*?</style>", "", page, flags=re.DOTALL)
+
+
+def test_agents_that_were_not_run_are_one_sentence(tmp_path):
+    """Four of ten agents are no fault: nothing warns."""
+    rest = [setup for setup in AGENTS if setup["label"] not in ("Q", "SF", "SFR", "MB SFR")]
+    write_general(
+        tmp_path / "results", leave_out={key_of(GENERAL, setup, k) for setup in rest for k in range(3)}
+    )
+    page = report.render(tmp_path, tmp_path / "results")
+    assert page.count("Not run: SF-R, SF-4, SF-8, SFR-R, CSFR-4, MB SFR-R.") == 1
+    assert not warnings(page)
+
+
+def test_the_printed_pairs_stand_one_by_one(results, tmp_path):
+    page = report.render(tmp_path, results)
+    [sheet] = re.findall(r"<h4>The printed p-values, pair by pair</h4>.*?</table>", page, re.DOTALL)
+    assert sheet.count("INCONCLUSIVE") == 45  # three repetitions
+    assert "118 of the 163 printed pairs were not run" in page
 
 
 def test_verdicts_on_results_go_into_the_ledger(results, tmp_path):
@@ -157,7 +224,9 @@ def test_verdicts_on_results_go_into_the_ledger(results, tmp_path):
     content = {"claims": claims, "verdicts": {"NOT CHECKED": 2}}
     (tmp_path / "ledger.json").write_text(json.dumps(content))
     assert "2 claims: 2 NOT CHECKED." in render(tmp_path)
-    assert "2 claims: 1 INCONCLUSIVE, 1 NOT CHECKED." in report.render(tmp_path, results)
+    page = report.render(tmp_path, results)
+    assert "2 claims: 1 INCONCLUSIVE, 1 NOT CHECKED." in page
+    assert page.count("<code>results/object-general-sfr-best</code>") == 1  # with the experiments, not twice
 
 
 def warnings(page):
@@ -221,7 +290,7 @@ def test_the_page_in_a_browser(results, tmp_path):
     table.write_bytes(b"broken")
     page = report.render(tmp_path, results)
     for found in browser.measure(page, tmp_path, (390, 1200)):
-        assert found["images"] == 3
+        assert found["images"] == 3 + 3
         assert found["broken"] == found["narrow"] == 0
         assert not found["outside"]
         assert not found["clipped"]

@@ -1,0 +1,76 @@
+"""All experiments of the paper are run, the main results first, and what fails does not stop the others."""
+
+import pytest
+
+from experiments import reproduce
+from experiments.config import known_configs, load_config
+from sfr_theory import cli
+from sfr_theory.errors import InputError
+
+OURS = {"demo", "subset_gpi", "precision"}
+
+
+def test_every_figure_and_table_is_in_the_plan():
+    whole = {stage.experiment for stage in reproduce.PLAN if not stage.agents}
+    assert whole == set(known_configs()) - OURS
+
+
+def test_the_main_agents_come_first():
+    for number, stage in enumerate(reproduce.PLAN):
+        if stage.agents:
+            assert set(stage.agents) < set(load_config(stage.experiment).labels)
+            assert reproduce.Stage(stage.experiment) in reproduce.PLAN[number:]
+    assert [stage.experiment for stage in reproduce.PLAN[:3]] == [
+        "object_collection_linear",
+        "object_collection_general",
+        "barreto",
+    ]
+
+
+@pytest.fixture
+def called(monkeypatch):
+    """What experiments.run would have been asked; `called.codes` are the exit codes by experiment."""
+
+    class Called(list):
+        codes: dict = {}  # noqa: RUF012
+
+    calls = Called()
+
+    def main(options):
+        calls.append(options)
+        return calls.codes.get(options.experiment, 0)
+
+    monkeypatch.setattr(reproduce.run, "main", main)
+    return calls
+
+
+def options(tmp_path, **more):
+    page = str(tmp_path / "page.html")
+    return reproduce.Options("smoke", str(tmp_path / "r"), data=str(tmp_path / "d"), output=page, **more)
+
+
+def test_all_stages_run_and_the_report_is_written(called, tmp_path):
+    assert reproduce.main(options(tmp_path, workers=3)) == 0
+    assert [(o.experiment, o.agents) for o in called] == [(s.experiment, s.agents) for s in reproduce.PLAN]
+    assert {(o.profile, o.results, o.workers) for o in called} == {("smoke", str(tmp_path / "r"), 3)}
+    assert (tmp_path / "page.html").exists()
+
+
+def test_a_failure_is_said_at_the_end(called, tmp_path, capsys):
+    called.codes = {"racer": 1}
+    assert reproduce.main(options(tmp_path)) == 1
+    assert len(called) == len(reproduce.PLAN)
+    assert "not finished: racer" in capsys.readouterr().out
+
+
+def test_an_interruption_stops_everything(called, tmp_path):
+    called.codes = {"barreto": cli.EXIT_INTERRUPTED}
+    assert reproduce.main(options(tmp_path)) == cli.EXIT_INTERRUPTED
+    assert len(called) == 3
+    assert not (tmp_path / "page.html").exists()
+
+
+def test_an_unknown_profile_is_refused_before_anything_runs(called, tmp_path):
+    with pytest.raises(InputError, match="no profile 'papr'"):
+        reproduce.main(reproduce.Options("papr"))
+    assert not called
