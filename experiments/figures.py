@@ -34,7 +34,7 @@ from sfr_fa.environments.layouts import BARRETO_LAYOUT, OBJECT_COLLECTION_LAYOUT
 from sfr_fa.environments.rendering import ObjectCollectionPicture, RacerPicture
 from sfr_fa.statistics import Interval
 from sfr_fa.tasks import sample_racer_task
-from sfr_theory import cli
+from sfr_theory import cli, empirical
 from sfr_theory.errors import InputError
 
 BLACK, ORANGE, SKY, GREEN, BLUE, VERMILION, PURPLE = (
@@ -405,6 +405,11 @@ class Options:
     """Draw the three environments into this PNG instead."""
 
 
+def source_comment(fingerprint: str) -> bytes:
+    """At the end of an SVG: which results it shows, so that a test can tell when it is out of date."""
+    return f"<!-- results {fingerprint} -->\n".encode()
+
+
 def main(options: Options) -> int:
     if options.environments:
         whole = strip([picture.image for picture in environments()])
@@ -425,7 +430,8 @@ def main(options: Options) -> int:
         for picture in pictures(run):
             for file_format in options.formats:
                 path = target / f"{picture.name}.{file_format}"
-                cli.write_atomic(path, picture.encoded(file_format))
+                source = source_comment(empirical.fingerprint(folder)) if file_format == "svg" else b""
+                cli.write_atomic(path, picture.encoded(file_format) + source)
                 print(f"wrote {path}")
     return 0
 

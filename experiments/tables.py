@@ -135,11 +135,18 @@ class Sheet:
     rows: tuple[tuple[str, ...], ...]
     notes: tuple[str, ...] = ()
 
+    def is_text(self, column: int) -> bool:
+        """Whether a column holds words, which are set to the left; numbers are set to the right."""
+        first = [row[column][:1] for row in self.rows]
+        return column == 0 or any(
+            character.isalpha() or character in "`*" for character in first if character
+        )
+
     def to_rich(self) -> RichTable:
         table = RichTable(title=self.title, title_justify="left", caption="\n".join(self.notes) or None)
         table.caption_justify = "left"
         for k, name in enumerate(self.header):
-            table.add_column(Text(name), justify="left" if k == 0 else "right")
+            table.add_column(Text(name), justify="left" if self.is_text(k) else "right")
         for row in self.rows:
             table.add_row(*(Text(cell) for cell in row))
         return table
@@ -149,7 +156,7 @@ class Sheet:
             escaped = (c.replace("|", "\\|").replace("<", "&lt;").replace("\n", "<br>") for c in cells)
             return f"| {' | '.join(escaped)} |\n"
 
-        rule = "|---" + "|---:" * (len(self.header) - 1) + "|\n"
+        rule = "".join("|---" if self.is_text(k) else "|---:" for k in range(len(self.header))) + "|\n"
         return f"{line(self.header)}{rule}{''.join(map(line, self.rows))}"
 
     def to_markdown_section(self) -> str:
@@ -161,7 +168,8 @@ class Sheet:
         def cells(row: Iterable[str], tag: str) -> str:
             text = (html.escape(cell).replace("\n", "<br>") for cell in row)
             return "".join(
-                f"<{tag}{' class=number' if k else ''}>{content}</{tag}>" for k, content in enumerate(text)
+                f"<{tag}{'' if self.is_text(k) else ' class=number'}>{content}</{tag}>"
+                for k, content in enumerate(text)
             )
 
         head = f"<tr>{cells(self.header, 'th')}</tr>\n"

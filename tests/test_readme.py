@@ -1,18 +1,27 @@
-"""What the README says is true: links exist, code runs, commands exist, the example file is the one shown."""
+"""What pages say is true: links lead somewhere, code runs, commands, options and agents exist."""
 
+import dataclasses
+import importlib
 import importlib.util
 import json
 import re
+import shlex
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from experiments.config import load_config
 from sfr_theory.catalogue import CATALOGUE
 from sfr_theory.files import load_problem, problem_from_json
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "results" / "README.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+]
 README = (ROOT / "README.md").read_text()
 
 
@@ -49,12 +58,37 @@ def test_commands_exist(page):
         assert importlib.util.find_spec(module) is not None, module
 
 
-def test_make_targets_exist():
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_flags_exist(page):
+    """Every option that a page gives to a command of ours is one of its options."""
+    for module, line in re.findall(
+        r"python -m ((?:experiments|sfr_theory|proofs_checks)[a-z_.]*)([^#`\n]*)", page.read_text()
+    ):
+        command = importlib.import_module("proofs_checks.__main__" if module == "proofs_checks" else module)
+        known = {field.name.replace("_", "-") for field in dataclasses.fields(command.Options)}
+        assert set(re.findall(r"--([a-z-]+)", line)) <= known, line
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_make_targets_and_variables_exist(page):
     makefile = (ROOT / "Makefile").read_text()
-    for target in set(re.findall(r"make ([a-z]+)", README)):
+    for target, variable in re.findall(
+        r"(?:^|`)make ([a-z]+)(?: ([A-Z]+)=)?", page.read_text(), re.MULTILINE
+    ):
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+        assert not variable or re.search(rf"^{variable} \?=", makefile, re.MULTILINE), variable
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_experiments_and_agents_exist(page):
+    for name, line in re.findall(r"experiments\.run ([a-z_]+)( [^`\n]*)", page.read_text()):
+        config = load_config(name)
+        [profile] = re.findall(r"--profile ([a-z]+)", line) or ["smoke"]
+        assert profile in config.profiles
+        for agents in re.findall(r"--agents (.*?)(?: --|$)", line):
+            assert set(shlex.split(agents)) <= set(config.labels)
 
 
 def test_the_number_of_claims():
-    [count] = re.findall(r"verdict on (\d+) claims", README)
+    [count] = re.findall(r"verdict on each of (\d+) claims", README)
     assert int(count) == len(CATALOGUE)
