@@ -233,7 +233,10 @@ def a_task(run: Run, setting: str, label: str) -> str:
         return "-"
     described = statistics.summary(agent.totals / run.tasks)
     error = described.standard_error
-    return number(described.mean) + (f" ± {error:.2g}" if math.isfinite(error) else "")
+    if not math.isfinite(error):
+        return number(described.mean)
+    digits = 0 if error >= 10 else 1
+    return f"{described.mean:,.{digits}f} ± {error:,.{digits}f}"
 
 
 OVERVIEW = (

@@ -33,5 +33,14 @@ def test_an_environment_of_ones_own():
     assert rewards[2] > 100
 
 
+@pytest.mark.slow
+def test_the_one_step_model_as_printed_neglects_objects():
+    """docs/results.md: at the paper's middle rate less than a fifth of the truth; cross-entropy is right."""
+    lines = re.findall(r"^(\w+), rate (\S+): (.*)$", run("one_step_model.py"), re.MULTILINE)
+    ratios = {(loss, rate): [float(word) for word in text.split(", ")] for loss, rate, text in lines}
+    assert max(ratios["squared_error", "0.4"][:-1]) < 0.2
+    assert max(abs(ratio - 1) for ratio in ratios["cross_entropy", "0.05"]) < 0.1
+
+
 def test_the_readme_shows_the_example_that_is_tested():
     assert (ROOT / "examples" / "transfer.py").read_text() in (ROOT / "README.md").read_text()

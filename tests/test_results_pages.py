@@ -43,6 +43,46 @@ def test_docs_state_no_number_by_themselves():
     assert numbers
 
 
+ORDERINGS = (
+    *(
+        (experiment, setting, *pair)
+        for experiment, setting in (
+            ("object_collection_linear", "linear"),
+            ("object_collection_general", "general"),
+        )
+        for pair in (("SFR", "SF"), ("SF", "Q"), ("SFR", "MB SFR"))
+    ),
+    ("barreto", "barreto", "SFR", "SF"),
+    ("barreto", "barreto", "SFR", "MB SFR"),
+    ("racer", "racer", "CSFR", "Q"),
+    ("racer", "racer", "Q", "SF"),
+)
+"""(experiment, setting, who is ahead, of whom), as docs/results.md says in words."""
+
+
+@pytest.mark.parametrize(("experiment", "place", "ahead", "behind"), ORDERINGS)
+def test_who_is_ahead_in_words_is_ahead_in_numbers(committed, experiment, place, ahead, behind):
+    if committed.run(experiment) is None:
+        pytest.skip("it has not been run")
+    first, second = (committed.agent(experiment, place, label) for label in (ahead, behind))
+    assert first.totals.mean() > second.totals.mean()
+
+
+def test_the_words_about_the_ablation(committed):
+    """It is the clipping: taking it away costs more than any change of initial weights, and leaves SF's return."""
+    if committed.run("ablation") is None:
+        pytest.skip("it has not been run")
+
+    def mean(variant, weights):
+        return committed.agent("ablation", "linear", f"{variant}, {weights} weights").totals.mean()
+
+    clipped, free = mean("SFR", "paper"), mean("SFR without clipping", "paper")
+    for variant in ("SF", "SFR", "SFR without clipping"):
+        for weights in ("matched", "zero"):
+            assert abs(mean(variant, weights) - mean(variant, "paper")) < clipped - free
+    assert abs(free - mean("SF", "paper")) < (clipped - free) / 2
+
+
 def test_figures_are_those_of_the_results(committed):
     """Each figure that the results suffice for is there, as SVG and PNG, drawn from what is there now."""
     folder = RESULTS / "figures"
