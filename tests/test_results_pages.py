@@ -69,7 +69,7 @@ def test_who_is_ahead_in_words_is_ahead_in_numbers(committed, experiment, place,
 
 
 def test_the_words_about_the_ablation(committed):
-    """It is the clipping: taking it away costs more than any change of initial weights, and leaves SF's return."""
+    """It is the clipping: without it SFR loses more than by any initial weights, and is where SF is."""
     if committed.run("ablation") is None:
         pytest.skip("it has not been run")
 
