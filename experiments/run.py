@@ -10,6 +10,7 @@ Exit code 0: every trial is finished. 1: some failed, and are named with their e
 from __future__ import annotations
 
 import contextlib
+import json
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -62,7 +63,7 @@ class Options:
     oar: Flag = False
     """The same with OAR."""
     cluster_options: Annotated[tuple[str, ...], tyro.conf.arg(metavar="KEY=VALUE ...")] = ()
-    """For dask-jobqueue, such as queue=long walltime=12:00:00 memory=4GB."""
+    """For dask-jobqueue, such as queue=long walltime=12:00:00 memory=4GB; lists as JSON."""
     agents: tuple[str, ...] = ()
     """Only these agents, by label; all others stay to be done."""
     repetitions: tuple[int, ...] = ()
@@ -120,13 +121,16 @@ class Options:
             and (not self.repetitions or trial.repetition in self.repetitions)
         )
 
-    def cluster_keywords(self) -> dict[str, str | int]:
-        pairs = {}
+    def cluster_keywords(self) -> dict[str, Any]:
+        pairs: dict[str, Any] = {}
         for option in self.cluster_options:
             key, equals, value = option.partition("=")
             if not equals or not key.isidentifier():
                 raise InputError(f"--cluster-options has {option!r}; each is KEY=VALUE")
-            pairs[key] = int(value) if value.isdigit() else value
+            try:
+                pairs[key] = json.loads(value)
+            except ValueError:
+                pairs[key] = value
         return pairs
 
 
@@ -173,7 +177,7 @@ def main(options: Options) -> int:
     try:
         with interruptible() as check, _display(folder, trials, check) as refresh:
             here = options.workers == 1 and options.scheduler is None and queue is None
-            run = run_here(jobs, refresh) if here else run_on_dask(jobs, workers, refresh)
+            run = run_here(jobs, refresh) if here else run_on_dask(jobs, workers, refresh, console.print)
             if jobs:
                 outcomes += run
     except KeyboardInterrupt:

@@ -17,13 +17,15 @@ from __future__ import annotations
 import contextlib
 import importlib
 import logging
+import math
 import os
 import signal
 import sys
 import threading
+import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -136,6 +138,9 @@ def leave_at_once(code: int) -> None:
 # --- On Dask -----------------------------------------------------------------------------------------
 
 JOB_QUEUES = {"slurm": "SLURMCluster", "pbs": "PBSCluster", "oar": "OARCluster"}
+RESUBMIT_SECONDS = 5.0
+LONELY_SECONDS = 60.0
+"""After so long without a worker the user is told that there is none."""
 
 
 @dataclass(frozen=True)
@@ -145,19 +150,22 @@ class Workers:
     count: int
     scheduler: str | None = None
     queue: str | None = None
-    options: Mapping[str, Any] | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
     """Passed on to dask-jobqueue."""
 
 
-def run_on_dask(jobs: Sequence[Job], workers: Workers, refresh: Callable[[], None]) -> Iterator[Outcome]:
-    """All trials on Dask workers, in the order in which they end."""
+def run_on_dask(
+    jobs: Sequence[Job], workers: Workers, refresh: Callable[[], None], say: Callable[[str], None]
+) -> Iterator[Outcome]:
+    """All trials on Dask workers, in the order in which they end; `say` tells the user something."""
     distributed = require("distributed", "cluster")
-    with _quiet(), _client(distributed, workers) as client:
+    with _quiet(), _client(distributed, workers) as (client, look_after):
         token = uuid.uuid4().hex
         pending = {
             client.submit(Job.run, job, key=f"{job.trial.key}-{token}", pure=False): job.trial.key
             for job in jobs
         }
+        lonely_at: float = time.monotonic() + LONELY_SECONDS
         while pending:
             try:
                 done = distributed.wait(
@@ -169,7 +177,12 @@ def run_on_dask(jobs: Sequence[Job], workers: Workers, refresh: Callable[[], Non
                 done = {future for future in pending if future.cancelled()}
             for future in done:
                 yield _outcome(future, pending.pop(future))
+            look_after()
             refresh()
+            if time.monotonic() > lonely_at:
+                lonely_at = math.inf
+                if not client.nthreads():
+                    say("no worker has joined so far; are the jobs waiting in their queue, or did they fail?")
 
 
 def _outcome(future: Any, key: str) -> Outcome:
@@ -186,46 +199,95 @@ def _outcome(future: Any, key: str) -> Outcome:
 
 
 @contextlib.contextmanager
-def _client(distributed: Any, workers: Workers) -> Iterator[Any]:
+def _client(distributed: Any, workers: Workers) -> Iterator[tuple[Any, Callable[[], None]]]:
+    """A client, and a function that looks after the workers and is to be called now and then."""
     if workers.scheduler is not None:
         try:
             client = distributed.Client(workers.scheduler, timeout=10)
         except (OSError, TimeoutError, ValueError) as error:
             raise InputError(f"no Dask scheduler answers at {workers.scheduler}: {error}") from None
         with client:
-            yield client
+            yield client, lambda: None
         return
-    with (
-        _cluster(distributed, workers) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        yield client
-
-
-@contextlib.contextmanager
-def _cluster(distributed: Any, workers: Workers) -> Iterator[Any]:
     dask = require("dask", "cluster")
     # Trials lose little when a worker dies, so it takes more than bad luck for one to be given up.
     with dask.config.set({"distributed.scheduler.allowed-failures": 10 * ATTEMPTS}):
-        if workers.queue is None:
-            with _local_cluster(distributed, workers.count) as cluster:
-                try:
-                    yield cluster
-                except BaseException:
-                    _kill_workers(cluster)
-                    raise
+        if workers.queue is not None:
+            with job_queue(workers) as queue, distributed.Client(queue.cluster) as client:
+                yield client, queue.look_after
             return
-        kind = getattr(require("dask_jobqueue", "cluster"), JOB_QUEUES[workers.queue])
+        with _local_cluster(distributed, workers.count) as cluster, distributed.Client(cluster) as client:
+            try:
+                yield client, lambda: None
+            except BaseException:
+                _kill_workers(cluster)
+                raise
+
+
+class JobQueue:
+    """Workers that are jobs of a queue.
+
+    A job that ends too soon, cancelled or at its time limit, is submitted again. If not even the first ones
+    can be submitted, the user is told why.
+    """
+
+    def __init__(self, workers: Workers) -> None:
+        kind = getattr(require("dask_jobqueue", "cluster"), JOB_QUEUES[str(workers.queue)])
+        self.name, self.count = workers.queue, workers.count
+        self.submitted = 0
+        self.problem: str | None = None
+        self._next_look = 0.0
+        options = {**self._defaults(), **workers.options}
         try:
-            cluster = kind(**{"cores": 1, "processes": 1, "memory": "4GB"} | dict(workers.options or {}))
+            self.cluster = kind(job_cls=self._counted(kind.job_cls), **options)
         except (TypeError, ValueError) as error:
             raise InputError(f"dask-jobqueue does not accept these --cluster-options: {error}") from None
-        with cluster:
-            try:
-                cluster.scale(jobs=workers.count)
-            except FileNotFoundError as error:
-                raise InputError(f"jobs cannot be submitted to {workers.queue} here: {error}") from None
-            yield cluster
+
+    def _defaults(self) -> dict[str, Any]:
+        """What a trial needs, where the user's own configuration of dask-jobqueue is silent."""
+        known = require("dask", "cluster").config.get(f"jobqueue.{self.name}")
+        defaults: dict[str, Any] = {
+            "cores": 1, "processes": 1, "memory": "4GB", "scheduler_options": {"dashboard_address": None},
+        }  # fmt: skip
+        if self.name == "oar":
+            defaults["memory_per_core_property_name"] = "not_applicable"
+        return {name: value for name, value in defaults.items() if not known.get(name.replace("_", "-"))}
+
+    def _counted(self, job_class: Any) -> Any:
+        """The class of jobs, such that this object hears whether they can be submitted."""
+        queue, running = self, require("distributed", "cluster").Status.running
+
+        class CountedJob(job_class):
+            async def start(self) -> None:
+                try:
+                    await super().start()
+                    queue.submitted += 1
+                except FileNotFoundError as error:
+                    queue.problem = f"there is no command {error.filename}"
+                except (OSError, RuntimeError) as error:
+                    queue.problem = " ".join(str(error).rpartition("stderr:")[2].split())
+                self.status = running  # one that failed has no job_id, and is tried again
+
+        return CountedJob
+
+    def look_after(self) -> None:
+        """Submit what is missing."""
+        if self.problem and not self.submitted:
+            raise InputError(f"jobs cannot be submitted to {self.name} here: {self.problem}")
+        if time.monotonic() < self._next_look:
+            return
+        self._next_look = time.monotonic() + RESUBMIT_SECONDS
+        for name, job in list(self.cluster.workers.items()):
+            if job.job_id is None:
+                del self.cluster.workers[name]
+        self.cluster.scale(jobs=self.count)
+
+
+@contextlib.contextmanager
+def job_queue(workers: Workers) -> Iterator[JobQueue]:
+    queue = JobQueue(workers)
+    with queue.cluster:
+        yield queue
 
 
 def _local_cluster(distributed: Any, count: int) -> Any:
