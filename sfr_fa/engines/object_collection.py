@@ -33,7 +33,7 @@ from sfr_fa.environments.object_collection import ObjectCollection, ObjectCollec
 from sfr_fa.kernels import object_collection as kernel
 from sfr_fa.kernels.encoding import POSITION_SIGMA, SQUARE_CENTRES
 from sfr_fa.kernels.gpi import new_search
-from sfr_fa.kernels.gpi_filter import CELLS, COLD_RANK, HOT_RANK, new_filter, region_bases
+from sfr_fa.kernels.gpi_filter import cell_bases, new_filter
 from sfr_fa.kernels.linear import PADDING
 from sfr_fa.tasks import Task
 
@@ -66,7 +66,7 @@ class CompiledObjectCollection:
         unwrapped = environment.unwrapped
         assert isinstance(unwrapped, ObjectCollection)
         self.layout, self.agent, self.streams, self.limit = unwrapped.layout, agent, streams, limit
-        self.cold_bases, self.hot_bases = _bases(CELLS, COLD_RANK), _bases(1, HOT_RANK)
+        self.bases = _bases()
         self.filter_from = FILTER_FROM if gpi_filter else math.inf
         self.dtype = np.dtype(np.float32 if agent.dtype == torch.float32 else np.float64)
         self.vectors = self.layout.feature_space.vectors
@@ -83,7 +83,13 @@ class CompiledObjectCollection:
         weights = policies.folded if len(policies.folded) else policies.theta
         search = new_search(K, weights.shape[1], A, self.dtype)
         known = new_filter(
-            self.cold_bases, self.hot_bases, weights, A, len(self.layout.objects), on=self.filter_from <= K
+            self.bases,
+            weights,
+            A,
+            len(self.layout.objects),
+            steps,
+            clip=policies.clip,
+            on=self.filter_from <= K,
         )
         total, episodes, made, finite = kernel.run_task(
             self._world(rewards),
@@ -265,10 +271,10 @@ def part_obstacle(agent: GpiAgent) -> str | None:
     return None
 
 
-@functools.lru_cache
-def _bases(cells: int, rank: int) -> Array:
+@functools.cache
+def _bases() -> Array:
     """The filter's bases, which depend on the code of positions only."""
-    return region_bases(SQUARE_CENTRES, POSITION_SIGMA, cells, rank)
+    return cell_bases(SQUARE_CENTRES, POSITION_SIGMA)
 
 
 _CUMULANTS = (RewardCumulant, FeatureCumulant, Indicator, TentCode, OneStepModel)

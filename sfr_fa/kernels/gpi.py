@@ -38,6 +38,8 @@ class Search(NamedTuple):
     """(K,): the policies that were evaluated here..."""
     how_many: Integers
     """(1,): ... and how many they are."""
+    candidates: Integers
+    """(K,): room for the policies that may win."""
 
 
 def new_search(policies: int, rows: int, num_actions: int, dtype: np.dtype) -> Search:
@@ -49,29 +51,55 @@ def new_search(policies: int, rows: int, num_actions: int, dtype: np.dtype) -> S
         bound=np.full(padded(policies), np.inf, dtype),
         evaluated=np.zeros(policies, dtype=np.int64),
         how_many=np.zeros(1, dtype=np.int64),
+        candidates=np.zeros(policies, dtype=np.int64),
     )
 
 
 @njit(cache=True)
 def evaluate(k: int, weights: Reals, state: Reals, readout: Reals, clip: bool, search: Search) -> None:
-    """The exact values of policy k, for the first time at this state or again after an update."""
+    """The exact values of policy k at this state."""
     policy_values(weights[k], state, search.values[k])
     search.best[k] = read_out(search.values[k], readout, clip, search.q[k])
-    if search.bound[k] != -np.inf:
-        search.bound[k] = -np.inf
-        search.evaluated[search.how_many[0]] = k
-        search.how_many[0] += 1
+    search.bound[k] = -np.inf
+    search.evaluated[search.how_many[0]] = k
+    search.how_many[0] += 1
+
+
+@njit(cache=True)
+def evaluate_again(
+    k: int, first: int, last: int, weights: Reals, state: Reals, readout: Reals, clip: bool, search: Search
+) -> None:
+    """The values of an evaluated policy after an update of its rows from `first` to `last`.
+
+    A correction by delta s . s' would be cheaper still, but rounds differently: two policies that equal
+    updates have made equal, as happens in front of a wall, would not tie any more.
+    """
+    rows = slice(first - first % 4, -(-last // 4) * 4)
+    policy_values(weights[k][rows], state, search.values[k][rows])
+    search.best[k] = read_out(search.values[k], readout, clip, search.q[k])
 
 
 @njit(cache=True)
 def best_policy(weights: Reals, state: Reals, readout: Reals, clip: bool, search: Search) -> int:
     """The first policy of largest value; evaluates whatever might be it."""
-    best, bound, evaluated = search.best, search.bound, search.evaluated
+    best, bound, evaluated, candidates = search.best, search.bound, search.evaluated, search.candidates
     largest = -np.inf
     for e in range(search.how_many[0]):
         largest = max(largest, best[evaluated[e]])
+    count, promising = 0, -1
     for k in range(best.shape[0]):
         # Policies that are evaluated have the bound -infinity; it reaches `largest` if no value is a number.
+        if bound[k] >= largest and bound[k] != -np.inf:
+            candidates[count] = k
+            count += 1
+            if promising < 0 or bound[k] > bound[promising]:
+                promising = k
+    # The most promising one first: its value rules out most of the others.
+    if promising >= 0:
+        evaluate(promising, weights, state, readout, clip, search)
+        largest = max(largest, best[promising])
+    for e in range(count):
+        k = candidates[e]
         if bound[k] >= largest and bound[k] != -np.inf:
             evaluate(k, weights, state, readout, clip, search)
             largest = max(largest, best[k])

@@ -1,7 +1,7 @@
 """An exact filter for GPI: upper bounds of max_a Q_k(s, a) at a fraction of the cost of its value.
 
 A state is s = (p, m): p are the radial basis functions of a position, m the memory bits and the constant.
-Within a region of the square the codes p are nearly in a space of few dimensions, with a basis U_1 ... U_r.
+Within a cell of the square the codes p are nearly in a space of few dimensions, with a basis U_1 ... U_r.
 For *any* numbers c_j and any weights theta, by Cauchy-Schwarz,
 
     | theta . s - ( theta_m . m + sum_j c_j U_j . theta_p ) |  <=  |theta| |p - sum_j c_j U_j|.
@@ -23,14 +23,13 @@ D), so
 
 covers them, second-order terms included. It grows with |v| and |theta| as the bound itself does.
 
-**Two families of tables.** Policies that rest use a basis of `COLD_RANK` in each of `CELLS`^2 cells; the
-table of a cell is made when it is first visited in a task. A source policy is learned too: from its first
-update on it counts as hot, and has a single table over the whole square, with a basis of `HOT_RANK`, in which
-the rows of the action are made anew after each update. The policy of the current task is evaluated at every
-step anyway.
+**Learning.** Source policies learn too, one action a step. The tables of a cell are made when it is first
+visited in a task; each later visit reads the actions again that were updated since the last one, which a log
+of all updates tells. The policy of the current task is evaluated at every step anyway.
 
 Tables run along outputs d, then actions a, then policies, so that inner loops are long; policies are padded
-to whole vector registers.
+to whole vector registers. Loops index whole arrays: a slice taken in compiled code costs as much as a dozen
+products.
 """
 
 from __future__ import annotations
@@ -42,12 +41,11 @@ from numba import njit
 
 from sfr_fa.kernels.arrays import REASSOCIATE, Integers, Reals
 from sfr_fa.kernels.encoding import FloatArray, interval_code
-from sfr_fa.kernels.linear import dot, policy_values
 
 CELLS = 10
 """Cells along each axis."""
-COLD_RANK, HOT_RANK = 4, 28
-"""r within a cell, and over the whole square; multiples of 4, as `policy_values` needs."""
+RANK = 4
+"""r: dimensions of the basis of a cell. `bound_columns` and `read_inner` are written out for four."""
 LANES = 16
 """Tables are padded to a multiple of so many policies, a whole number of vector registers."""
 
@@ -57,353 +55,269 @@ def padded(policies: int) -> int:
     return -(-policies // LANES) * LANES
 
 
-class Tables(NamedTuple):
-    """Tables over a family of policies; flat, because the hot family grows: see `shaped`."""
-
-    bases: Reals
-    """(G, r, S): U_j of each region, 0 in the entries of m."""
-    inner: Reals
-    """(G, r D A L): U_j . theta_p, with room for L policies."""
-    of_memory: Reals
-    """((M + 1) D A L,): the weights of the memory bits and of the constant."""
-    memory_part: Reals
-    """(D A L,): theta_m . m at the present memory."""
-    norms: Reals
-    """(D A L,): |theta|, rounded up."""
-
-
 class Filter(NamedTuple):
-    """The state of the filter during a task; without cells it is switched off."""
+    """The state of the filter during a task; without cells it is switched off. Column a L + k is (a, k)."""
 
     positions: int
     """P: so many entries of a state code the position; memory bits and the constant follow."""
     slack: float
     """4 (S + r + D) u."""
-    cold: Tables
-    hot: Tables
-    built: Integers
-    """(CELLS^2,): whether the table of a cell has been made."""
-    slot: Integers
-    """(K,): the place of a policy among the hot ones, or -1."""
-    hot_policies: Integers
-    """(K,): the policy in each place..."""
-    num_hot: Integers
-    """(1,): ... and how many there are."""
-    bound: Reals
-    """(L,): room for the bounds of a family..."""
+    floor: float
+    """Values below it count as this: 0 where they are clipped, else -infinity."""
+    bases: Reals
+    """(G, r, P or more): U_j of each cell, 0 in all entries but the first P."""
+    inner: Reals
+    """(G, D, r, A L): U_j . theta_p, with room for L policies."""
+    of_memory: Reals
+    """(M + 1, D, A L): the weights of the memory bits and of the constant."""
+    memory_part: Reals
+    """(D, A L): theta_m . m at the present memory."""
+    norms: Reals
+    """(D, A L): |theta|, rounded up."""
+    updates: Integers
+    """(T,): the log of updates, each as its number A k + a..."""
+    num_updates: Integers
+    """(1,): ... how many there are..."""
+    newest: Integers
+    """(K A,): ... and the last entry of each (k, a)."""
+    seen: Integers
+    """(G,): how many updates the table of a cell has seen, -1 if it has not been made."""
     totals: Reals
-    """(A L,): ... for those of each action..."""
-    near: Reals
-    """(A L,): ... for x of one output..."""
+    """(A L,): room for the bounds of each action..."""
+    of_actions: Reals
+    """(A, L): ... the same numbers..."""
     coordinates: Reals
-    """(2, HOT_RANK): ... for c_j, and for U_j . theta_p of a row..."""
+    """(r,): ... for c_j..."""
     rest: Reals
-    """(S,): ... and for p - sum_j c_j U_j."""
+    """(P,): ... and for p - sum_j c_j U_j."""
 
 
-def region_bases(centres: FloatArray, sigma: float, cells: int, rank: int) -> FloatArray:
-    """Leading right singular vectors of the codes on a fine grid in each of cells^2 regions: (G, rank, P)."""
-    offsets = np.linspace(0.0, 1.0, 9 if cells > 1 else 33) / cells
+def cell_bases(centres: FloatArray, sigma: float) -> FloatArray:
+    """Leading right singular vectors of the codes on a fine grid in each cell: (G, r, P)."""
+    offsets = np.linspace(0.0, 1.0, 9) / CELLS
     codes = np.array(
-        [[interval_code(g / cells + offset, centres, sigma) for offset in offsets] for g in range(cells)]
+        [[interval_code(g / CELLS + offset, centres, sigma) for offset in offsets] for g in range(CELLS)]
     )
     products = codes[:, None, :, None, :, None] * codes[None, :, None, :, None, :]
-    _, _, directions = np.linalg.svd(products.reshape(cells**2, offsets.size**2, -1), full_matrices=False)
-    return directions[:, :rank]
-
-
-def new_tables(bases: FloatArray, lanes: int, rows: int, objects: int, S: int, dtype: np.dtype) -> Tables:
-    """Empty tables."""
-    G, r, P = bases.shape
-    wide = np.zeros((G, r, S), dtype)
-    wide[..., :P] = bases
-    size = rows * lanes
-    return Tables(
-        bases=wide,
-        inner=np.zeros((G, r * size), dtype),
-        of_memory=np.zeros((objects + 1) * size, dtype),
-        memory_part=np.zeros(size, dtype),
-        norms=np.zeros(size, dtype),
-    )
+    _, _, directions = np.linalg.svd(products.reshape(CELLS**2, offsets.size**2, -1), full_matrices=False)
+    return directions[:, :RANK]
 
 
 def new_filter(
-    cold_bases: FloatArray, hot_bases: FloatArray, weights: Reals, num_actions: int, objects: int, *, on: bool
+    bases: FloatArray, weights: Reals, num_actions: int, objects: int, steps: int, *, clip: bool, on: bool
 ) -> Filter:
-    """A filter for weights (K, R, S), rows (a, d), that knows nothing yet."""
+    """A filter for weights (K, A D, S) and a task of so many steps, that knows nothing yet."""
     K, rows, S = weights.shape
-    used = slice(None if on else 0)
-    policies = K if on else 0
-    lanes, dtype = padded(policies), weights.dtype
-    unit = np.finfo(dtype).eps / 2
+    cells, r, P = bases.shape
+    D = rows // num_actions
+    if not on:
+        K = cells = steps = 0
+    columns, dtype = num_actions * padded(K), weights.dtype
+    totals = np.zeros(columns, dtype)
+    wide = np.zeros((cells, r, padded(P)), dtype)
+    wide[..., :P] = bases[:cells]
     return Filter(
-        positions=cold_bases.shape[-1],
-        slack=dtype.type(4 * (S + HOT_RANK + rows // num_actions) * unit),
-        cold=new_tables(cold_bases[used], lanes, rows, objects, S, dtype),
-        hot=new_tables(hot_bases[used], lanes, rows, objects, S, dtype),
-        built=np.zeros(len(cold_bases[used]), dtype=np.int64),
-        slot=np.full(policies, -1, dtype=np.int64),
-        hot_policies=np.zeros(policies, dtype=np.int64),
-        num_hot=np.zeros(1, dtype=np.int64),
-        bound=np.zeros(lanes, dtype),
-        totals=np.zeros(num_actions * lanes, dtype),
-        near=np.zeros(num_actions * lanes, dtype),
-        coordinates=np.zeros((2, HOT_RANK), dtype),
-        rest=np.zeros(S, dtype),
+        positions=P,
+        slack=dtype.type(4 * (S + r + D) * np.finfo(dtype).eps / 2),
+        # Of the type of the weights: a float64 would turn the loop over all policies into float64.
+        floor=dtype.type(0.0 if clip else -np.inf),
+        bases=wide,
+        inner=np.zeros((cells, D, r, columns), dtype),
+        of_memory=np.zeros((objects + 1, D, columns), dtype),
+        memory_part=np.zeros((D, columns), dtype),
+        norms=np.zeros((D, columns), dtype),
+        updates=np.zeros(steps, dtype=np.int64),
+        num_updates=np.zeros(1, dtype=np.int64),
+        newest=np.zeros(K * num_actions, dtype=np.int64),
+        seen=np.full(cells, -1, dtype=np.int64),
+        totals=totals,
+        of_actions=totals.reshape(num_actions, -1),
+        coordinates=np.zeros(r, dtype),
+        rest=np.zeros(P, dtype),
     )
-
-
-@njit(cache=True)
-def shaped(flat: Reals, planes: int, outputs: int, columns: int) -> Reals:
-    """The first entries of a flat table as (planes, D, A L): column a L + k is action a of policy k."""
-    return flat[: planes * outputs * columns].reshape((planes, outputs, columns))
 
 
 # --- Reading weights into tables ---------------------------------------------------------------------
 
 
-@njit(cache=True)
-def read_inner(
-    basis: Reals,
-    policy: Reals,
-    first: int,
-    last: int,
-    D: int,
-    slot: int,
-    L: int,
-    inner: Reals,
-    products: Reals,
-) -> None:
-    """U_j . theta_p of rows `first` to `last` of one policy; inner (r, D, A L)."""
-    for row in range(first, last):
-        policy_values(basis, policy[row], products)
-        a, d = row // D, row % D
-        for j in range(basis.shape[0]):
-            inner[j, d, a * L + slot] = products[j]
+@njit(cache=True, fastmath=REASSOCIATE)
+def read_inner(bases: Reals, g: int, weights: Reals, k: int, a: int, column: int, inner: Reals) -> None:
+    """U_j . theta_p of an action of policy k, into the table of cell g."""
+    zero = bases[g, 0, 0] - bases[g, 0, 0]
+    D = inner.shape[1]
+    for d in range(D):
+        sum_0, sum_1, sum_2, sum_3 = zero, zero, zero, zero
+        for i in range(bases.shape[2]):
+            theta = weights[k, a * D + d, i]
+            sum_0 += bases[g, 0, i] * theta
+            sum_1 += bases[g, 1, i] * theta
+            sum_2 += bases[g, 2, i] * theta
+            sum_3 += bases[g, 3, i] * theta
+        inner[g, d, 0, column] = sum_0
+        inner[g, d, 1, column] = sum_1
+        inner[g, d, 2, column] = sum_2
+        inner[g, d, 3, column] = sum_3
 
 
 @njit(cache=True)
+def bring_up_to_date(known: Filter, g: int, weights: Reals) -> None:
+    """Make the table of cell g, or read again what has changed since its last visit."""
+    bases, inner, updates, newest, seen = known.bases, known.inner, known.updates, known.newest, known.seen
+    A, L = known.of_actions.shape
+    num_updates = known.num_updates[0]
+    if seen[g] < 0:
+        for k in range(weights.shape[0]):
+            for a in range(A):
+                read_inner(bases, g, weights, k, a, a * L + k, inner)
+    else:
+        for entry in range(seen[g], num_updates):
+            pair = updates[entry]
+            if newest[pair] == entry:
+                k, a = pair // A, pair % A
+                read_inner(bases, g, weights, k, a, a * L + k, inner)
+    seen[g] = num_updates
+
+
+@njit(cache=True, fastmath=REASSOCIATE)
 def read_memory(
-    policy: Reals, first: int, last: int, D: int, slot: int, L: int, P: int, slack: float, memory: FloatArray,
+    weights: Reals, k: int, a: int, column: int, P: int, slack: float, memory: FloatArray,
     of_memory: Reals, memory_part: Reals, norms: Reals,
 ) -> None:  # fmt: skip
-    """Norms and memory weights of some rows, and their memory part at the present memory."""
-    M = memory.shape[0]
-    for row in range(first, last):
-        theta = policy[row]
-        d, column = row % D, (row // D) * L + slot
+    """Norms and memory weights of an action of policy k, and their memory part at the present memory."""
+    M, D = memory.shape[0], norms.shape[0]
+    for d in range(D):
+        row = a * D + d
+        square = weights[k, row, 0] - weights[k, row, 0]
+        for i in range(weights.shape[2]):
+            square += weights[k, row, i] * weights[k, row, i]
         # The computed norm may be too small by (S / 2 + 2) u in relative terms, less than the slack.
-        norms[0, d, column] = np.sqrt(dot(theta, theta)) * (1 + slack)
-        total = theta[P + M]
+        norms[d, column] = np.sqrt(square) * (1 + slack)
+        total = weights[k, row, P + M]
         of_memory[M, d, column] = total
         for j in range(M):
-            of_memory[j, d, column] = theta[P + j]
+            of_memory[j, d, column] = weights[k, row, P + j]
             if memory[j] != 0.0:
-                total += theta[P + j]
-        memory_part[0, d, column] = total
+                total += weights[k, row, P + j]
+        memory_part[d, column] = total
 
 
 @njit(cache=True)
-def begin_task(known: Filter, weights: Reals, D: int, memory: FloatArray) -> None:
-    """All policies rest."""
-    K, R = weights.shape[0], weights.shape[1]
-    L = known.bound.shape[0]
-    columns = R // D * L
-    of_memory = shaped(known.cold.of_memory, memory.shape[0] + 1, D, columns)
-    part, norms = shaped(known.cold.memory_part, 1, D, columns), shaped(known.cold.norms, 1, D, columns)
-    for k in range(K):
-        read_memory(
-            weights[k], 0, R, D, k, L, known.positions, known.slack, memory, of_memory, part, norms
-        )  # fmt: skip
-
-
-@njit(cache=True)
-def build_cell(known: Filter, g: int, weights: Reals, D: int) -> None:
-    """The table of cell g, for all policies."""
-    R, L, basis = weights.shape[1], known.bound.shape[0], known.cold.bases[g]
-    inner = shaped(known.cold.inner[g], basis.shape[0], D, R // D * L)
-    for k in range(weights.shape[0]):
-        read_inner(basis, weights[k], 0, R, D, k, L, inner, known.coordinates[1])
-    known.built[g] = 1
-
-
-@njit(cache=True)
-def read_hot(
-    known: Filter, k: int, weights: Reals, first: int, last: int, D: int, memory: FloatArray
-) -> None:
-    """Some rows of a hot policy into the tables of hot policies."""
-    L = -(-known.num_hot[0] // LANES) * LANES
-    slot, columns, basis = known.slot[k], weights.shape[1] // D * L, known.hot.bases[0]
-    of_memory = shaped(known.hot.of_memory, memory.shape[0] + 1, D, columns)
-    part, norms = shaped(known.hot.memory_part, 1, D, columns), shaped(known.hot.norms, 1, D, columns)
-    inner = shaped(known.hot.inner[0], basis.shape[0], D, columns)
+def read_policy(known: Filter, k: int, a: int, weights: Reals, memory: FloatArray) -> None:
+    """What does not depend on a cell, of an action of policy k."""
+    column = a * known.of_actions.shape[1] + k
     read_memory(
-        weights[k], first, last, D, slot, L, known.positions, known.slack, memory, of_memory, part, norms
-    )
-    read_inner(basis, weights[k], first, last, D, slot, L, inner, known.coordinates[1])
+        weights, k, a, column, known.positions, known.slack, memory,
+        known.of_memory, known.memory_part, known.norms,
+    )  # fmt: skip
 
 
 @njit(cache=True)
-def read_updated(known: Filter, k: int, action: int, weights: Reals, D: int, memory: FloatArray) -> None:
-    """The weights of an action of policy k have changed; the policy is hot from now on."""
-    if known.slot[k] >= 0:
-        read_hot(known, k, weights, action * D, (action + 1) * D, D, memory)
-        return
-    slot = known.num_hot[0]
-    known.slot[k], known.hot_policies[slot] = slot, k
-    known.num_hot[0] += 1
-    # A full register more changes the shape of the tables, and all hot policies are read again.
-    for place in range(0 if slot % LANES == 0 else slot, slot + 1):
-        read_hot(known, known.hot_policies[place], weights, 0, weights.shape[1], D, memory)
+def begin_task(known: Filter, weights: Reals, memory: FloatArray) -> None:
+    """Read all policies."""
+    for k in range(weights.shape[0]):
+        for a in range(known.of_actions.shape[0]):
+            read_policy(known, k, a, weights, memory)
 
 
 @njit(cache=True)
-def hot_size(known: Filter) -> int:
-    """D A L of the hot family: so many entries of its flat tables are in use."""
-    rows = known.hot.memory_part.shape[0] // known.bound.shape[0]
-    return rows * (-(-known.num_hot[0] // LANES) * LANES)
+def note_update(known: Filter, k: int, action: int, weights: Reals, memory: FloatArray) -> None:
+    """The weights of an action of policy k have changed."""
+    read_policy(known, k, action, weights, memory)
+    pair, entry = k * known.of_actions.shape[0] + action, known.num_updates[0]
+    known.updates[entry] = pair
+    known.newest[pair] = entry
+    known.num_updates[0] += 1
 
 
 @njit(cache=True)
 def begin_episode(known: Filter) -> None:
     """Nothing has been collected."""
-    known.cold.memory_part[:] = known.cold.of_memory[-known.cold.memory_part.shape[0] :]
-    size = hot_size(known)
-    last = (known.hot.of_memory.shape[0] // known.hot.memory_part.shape[0] - 1) * size
-    known.hot.memory_part[:size] = known.hot.of_memory[last : last + size]
-
-
-@njit(cache=True)
-def add_to(part: Reals, weights: Reals) -> None:
-    """part += weights."""
-    for e in range(part.shape[0]):
-        part[e] += weights[e]
+    part, of_memory = known.memory_part, known.of_memory
+    constant = of_memory.shape[0] - 1
+    for d in range(part.shape[0]):
+        for e in range(part.shape[1]):
+            part[d, e] = of_memory[constant, d, e]
 
 
 @njit(cache=True)
 def pick_up(known: Filter, j: int) -> None:
     """Object j has been collected."""
-    size = known.cold.memory_part.shape[0]
-    add_to(known.cold.memory_part, known.cold.of_memory[j * size : (j + 1) * size])
-    size = hot_size(known)
-    add_to(known.hot.memory_part[:size], known.hot.of_memory[j * size : (j + 1) * size])
+    part, of_memory = known.memory_part, known.of_memory
+    for d in range(part.shape[0]):
+        for e in range(part.shape[1]):
+            part[d, e] += of_memory[j, d, e]
 
 
 # --- Bounds -----------------------------------------------------------------------------------------
 
 
 @njit(cache=True, fastmath=REASSOCIATE)
-def uncertainty(basis: Reals, state: Reals, P: int, slack: float, c: Reals, rest: Reals) -> float:
-    """rho + slack of a state; leaves c_j = U_j . p in `c`."""
-    policy_values(basis, state, c)
-    size = np.sqrt(dot(state, state))
-    rest[:] = state
-    for j in range(basis.shape[0]):
-        c_j, u = c[j], basis[j]
-        for i in range(rest.shape[0]):
-            rest[i] -= c_j * u[i]
+def uncertainty(bases: Reals, g: int, state: Reals, P: int, slack: float, c: Reals, rest: Reals) -> float:
+    """rho + slack of a state in cell g; leaves c_j = U_j . p in `c`."""
+    zero = state[0] - state[0]
+    square = zero
+    for i in range(state.shape[0]):
+        square += state[i] * state[i]
+    for i in range(P):
+        rest[i] = state[i]
+    size = np.sqrt(square)
+    for j in range(bases.shape[1]):
+        c_j = zero
+        for i in range(P):
+            c_j += bases[g, j, i] * state[i]
+        for i in range(P):
+            rest[i] -= c_j * bases[g, j, i]
+        c[j] = c_j
         # Bases are unit vectors up to rounding, a relative error of second order here.
         size += abs(c_j)
-    inside = rest[:P]
-    return np.sqrt(dot(inside, inside)) + slack * size
+    square = zero
+    for i in range(P):
+        square += rest[i] * rest[i]
+    return np.sqrt(square) + slack * size
 
 
 @njit(cache=True, fastmath=REASSOCIATE)
-def add_products(
-    near: Reals,
-    c_0: float,
-    t_0: Reals,
-    c_1: float,
-    t_1: Reals,
-    c_2: float,
-    t_2: Reals,
-    c_3: float,
-    t_3: Reals,
-) -> None:
-    """near += c_0 t_0 + c_1 t_1 + c_2 t_2 + c_3 t_3."""
-    for e in range(near.shape[0]):
-        near[e] += c_0 * t_0[e] + c_1 * t_1[e] + c_2 * t_2[e] + c_3 * t_3[e]
-
-
-@njit(cache=True, fastmath=REASSOCIATE)
-def add_output(
-    inner: Reals, d: int, c: Reals, part: Reals, norms: Reals, v_d: float, width: float, floor: float,
-    near: Reals, totals: Reals,
+def bound_columns(
+    inner: Reals, g: int, part: Reals, norms: Reals, c: Reals, width: float, readout: Reals, floor: float,
+    totals: Reals,
 ) -> None:  # fmt: skip
-    """totals += v_d max(x, floor) + width |theta|, with x = theta_m . m + sum_j c_j U_j . theta_p."""
-    r = inner.shape[0]
-    if r > 4:
-        near[:] = part
-        for j in range(4, r, 4):
-            add_products(
-                near,
-                c[j],
-                inner[j, d],
-                c[j + 1],
-                inner[j + 1, d],
-                c[j + 2],
-                inner[j + 2, d],
-                c[j + 3],
-                inner[j + 3, d],
-            )
-        part = near
-    c_0, c_1, c_2, c_3 = c[0], c[1], c[2], c[3]
-    t_0, t_1, t_2, t_3 = inner[0, d], inner[1, d], inner[2, d], inner[3, d]
-    for e in range(part.shape[0]):
-        x = part[e] + (c_0 * t_0[e] + c_1 * t_1[e] + c_2 * t_2[e] + c_3 * t_3[e])
-        totals[e] += v_d * (x if x > floor else floor) + width * norms[e]
-
-
-@njit(cache=True)
-def bound_family(
-    inner: Reals, part: Reals, norms: Reals, c: Reals, width: float, readout: Reals, clip: bool,
-    near: Reals, totals: Reals, bound: Reals,
-) -> None:  # fmt: skip
-    """bound >= max over a of Q(s, a) for the policies of a family; tables (planes, D, A L), bound (L,)."""
+    """totals = sum_d v_d clip(x_d) + width |v_d| |theta_d|, x = theta_m . m + sum_j c_j U_j . theta_p."""
     zero = c[0] - c[0]
-    floor = zero if clip else zero - np.inf
+    c_0, c_1, c_2, c_3 = c[0], c[1], c[2], c[3]
     totals[:] = zero
     for d in range(readout.shape[0]):
         v_d = readout[d]
         if v_d != zero:
-            add_output(inner, d, c, part[0, d], norms[0, d], v_d, abs(v_d) * width, floor, near, totals)
-    L = bound.shape[0]
-    bound[:] = totals[:L]
-    for a in range(1, totals.shape[0] // L):
-        of_action = totals[a * L : (a + 1) * L]
-        for k in range(L):
-            bound[k] = max(bound[k], of_action[k])
+            width_d = abs(v_d) * width
+            for e in range(totals.shape[0]):
+                x = part[d, e] + (
+                    c_0 * inner[g, d, 0, e]
+                    + c_1 * inner[g, d, 1, e]
+                    + c_2 * inner[g, d, 2, e]
+                    + c_3 * inner[g, d, 3, e]
+                )
+                totals[e] += v_d * (x if x > floor else floor) + width_d * norms[d, e]
+
+
+@njit(cache=True, fastmath=REASSOCIATE)
+def best_action(of_actions: Reals, bound: Reals) -> None:
+    """bound[k] = max over a of of_actions[a, k]."""
+    for k in range(bound.shape[0]):
+        best = of_actions[0, k]
+        for a in range(1, of_actions.shape[0]):
+            best = of_actions[a, k] if of_actions[a, k] > best else best
+        bound[k] = best
 
 
 @njit(cache=True)
 def bound_policies(
-    known: Filter, weights: Reals, x: float, y: float, state: Reals, readout: Reals, clip: bool, bound: Reals
+    known: Filter, weights: Reals, x: float, y: float, state: Reals, readout: Reals, bound: Reals
 ) -> None:
     """bound[k] >= max over a of Q_k(s, a) as `evaluate` computes it, for all k but the last."""
-    D = readout.shape[0]
-    A = weights.shape[1] // D
-    c, rest, near, totals = known.coordinates[0], known.rest, known.near, known.totals
-    P, slack = known.positions, known.slack
-
-    cells = int(np.sqrt(known.built.shape[0]))
+    cells = int(np.sqrt(known.seen.shape[0]))
     g = min(int(x * cells), cells - 1) * cells + min(int(y * cells), cells - 1)
-    if known.built[g] == 0:
-        build_cell(known, g, weights, D)
-    basis, columns = known.cold.bases[g], totals.shape[0]
-    inner = shaped(known.cold.inner[g], basis.shape[0], D, columns)
-    part, norms = shaped(known.cold.memory_part, 1, D, columns), shaped(known.cold.norms, 1, D, columns)
-    width = uncertainty(basis, state, P, slack, c, rest)
-    bound_family(inner, part, norms, c, width, readout, clip, near, totals, bound)
-
-    hot = known.num_hot[0]
-    if hot > 0:
-        L = -(-hot // LANES) * LANES
-        basis, columns, of_hot = known.hot.bases[0], A * L, known.bound[:L]
-        inner = shaped(known.hot.inner[0], basis.shape[0], D, columns)
-        part, norms = shaped(known.hot.memory_part, 1, D, columns), shaped(known.hot.norms, 1, D, columns)
-        width = uncertainty(basis, state, P, slack, c, rest)
-        bound_family(
-            inner, part, norms, c, width, readout, clip, near[:columns], totals[:columns], of_hot
-        )  # fmt: skip
-        for slot in range(hot):
-            bound[known.hot_policies[slot]] = of_hot[slot]
+    bring_up_to_date(known, g, weights)
+    c, totals = known.coordinates, known.totals
+    width = uncertainty(known.bases, g, state, known.positions, known.slack, c, known.rest)
+    bound_columns(known.inner, g, known.memory_part, known.norms, c, width, readout, known.floor, totals)
+    best_action(known.of_actions, bound)

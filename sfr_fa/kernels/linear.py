@@ -46,6 +46,13 @@ def policy_values(theta: Reals, state: Reals, values: Reals) -> None:
 
 
 @njit(cache=True)
+def action_values(theta: Reals, first: int, state: Reals, values: Reals) -> None:
+    """values[d] = theta[first + d] . s: those of one action only."""
+    for d in range(values.shape[0]):
+        values[d] = dot(theta[first + d], state)
+
+
+@njit(cache=True)
 def read_out(values: Reals, readout: Reals, clip: bool, q: Reals) -> float:
     """q[a] = sum_d v_d clip(values[a, d]); returns max over a of q[a]."""
     D = readout.shape[0]

@@ -4,8 +4,8 @@
 lines of the listings in the order of `sfr_fa.agents.gpi_agent`. Two things differ from a literal
 transcription, and neither changes a number:
 
-- The values of s_{t+1} are those of s_t in the next step, except for the one or two policies that the update
-  has changed; only these are evaluated again. At a terminal s_{t+1} nothing is evaluated, since gamma_t = 0.
+- The values of s_{t+1} are those of s_t in the next step, except for one action of the one or two policies
+  that the update has changed. At a terminal s_{t+1} nothing is evaluated, since gamma_t = 0.
 - GPI evaluates only policies that can win (`sfr_fa.kernels.gpi`).
 
 Where Q is linear in the values (no clipping) and the readout v is given, Q_k(s, a) = (sum_d v_d
@@ -25,16 +25,22 @@ from numba import njit
 from sfr_fa.kernels.arrays import Integers, Reals
 from sfr_fa.kernels.dynamics import ObjectGeometry, object_collection_step
 from sfr_fa.kernels.encoding import FloatArray, encode_object_collection, interval_code
-from sfr_fa.kernels.gpi import Search, best_policy, evaluate
+from sfr_fa.kernels.gpi import Search, best_policy, evaluate, evaluate_again
 from sfr_fa.kernels.gpi_filter import (
     Filter,
     begin_episode,
     begin_task,
     bound_policies,
+    note_update,
     pick_up,
-    read_updated,
 )
-from sfr_fa.kernels.linear import descend, first_largest, fold, policy_values, read_out
+from sfr_fa.kernels.linear import (
+    action_values,
+    descend,
+    first_largest,
+    fold,
+    read_out,
+)
 from sfr_fa.kernels.models import (
     learn_linear_reward,
     learn_mlp_reward,
@@ -175,7 +181,7 @@ def run_task(
     for k in range(policies.folded.shape[0]):
         for a in range(A):
             fold(theta[k][a * D : (a + 1) * D], v, weights[k, a])
-    filters = known.built.shape[0] > 0
+    filters = known.seen.shape[0] > 0
 
     x, y = world.geometry.start_x, world.geometry.start_y
     memory = np.zeros(world.geometry.objects.shape[0])
@@ -185,7 +191,7 @@ def run_task(
     phi = np.zeros(reward_model.points.shape[1], theta.dtype)
     c_t = np.zeros(D, theta.dtype)
     error_i, error_c = np.zeros(D, theta.dtype), np.zeros(D, theta.dtype)
-    values_i, values_c = np.zeros(rows, theta.dtype), np.zeros(rows, theta.dtype)
+    next_values, values_c = np.zeros(D, theta.dtype), np.zeros(rows, theta.dtype)
     q_c = np.zeros(A, theta.dtype)
     logits, steps = (
         np.zeros(world.rewards.shape[0], theta.dtype),
@@ -193,7 +199,7 @@ def run_task(
     )
 
     if filters:
-        begin_task(known, weights, outputs, memory)
+        begin_task(known, weights, memory)
 
     total_reward, episodes, steps_of_episode = 0.0, 0, 0
     new_episode = True
@@ -212,7 +218,7 @@ def run_task(
             search.how_many[0] = 0
             if filters:
                 begin_episode(known)
-                bound_policies(known, weights, x, y, state, gpi_readout, clip, search.bound)
+                bound_policies(known, weights, x, y, state, gpi_readout, search.bound)
             else:
                 search.bound[:] = np.inf
             evaluate(i, weights, state, gpi_readout, clip, search)
@@ -228,9 +234,8 @@ def run_task(
         record.actions[t] = action
         own = slice(action * D, (action + 1) * D)
         if is_folded:
-            policy_values(theta[i], state, values_i)
-            policy_values(theta[c], state, values_c)
-            error_i[:], error_c[:] = values_i[own], values_c[own]
+            action_values(theta[i], action * D, state, error_i)
+            action_values(theta[c], action * D, state, error_c)
         else:
             error_i[:], error_c[:] = search.values[i][own], search.values[c][own]
 
@@ -284,7 +289,7 @@ def run_task(
             # abar <- argmax_a max_k sum_phi xi_k(s_{t+1}, a, phi) R_i(phi)
             search.how_many[0] = 0
             if filters:
-                bound_policies(known, weights, x, y, next_state, gpi_readout, clip, search.bound)
+                bound_policies(known, weights, x, y, next_state, gpi_readout, search.bound)
             else:
                 search.bound[:] = np.inf
             evaluate(i, weights, next_state, gpi_readout, clip, search)
@@ -293,14 +298,18 @@ def run_task(
             best = best_policy(weights, next_state, gpi_readout, clip, search)
             greedy_next_action = first_largest(search.q[best])
             if is_folded:
-                policy_values(theta[i], next_state, values_i)
-                policy_values(theta[c], next_state, values_c)
+                action_values(theta[i], greedy_next_action * D, next_state, next_values)
             else:
-                values_i[:], values_c[:] = search.values[i], search.values[c]
+                next_values[:] = search.values[i, greedy_next_action * D : (greedy_next_action + 1) * D]
             for d in range(D):
-                error_i[d] += rates.gamma * values_i[greedy_next_action * D + d]
+                error_i[d] += rates.gamma * next_values[d]
             if c != i:
                 # abar <- argmax_a sum_phi xi_c(s_{t+1}, a, phi) R_c(phi)
+                if is_folded:
+                    for a in range(A):
+                        action_values(theta[c], a * D, next_state, values_c[a * D : (a + 1) * D])
+                else:
+                    values_c[:] = search.values[c]
                 read_out(values_c, policies.readouts[c], clip, q_c)
                 greedy_next_action = first_largest(q_c)
                 for d in range(D):
@@ -315,17 +324,18 @@ def run_task(
             if c != i:
                 fold(theta[c][own], v, weights[c, action])
         if filters and c != i:
-            read_updated(known, c, action, weights, outputs, memory)
+            note_update(known, c, action, weights, memory)
         if reward_model.kind != GIVEN:
             finite = finite and np.isfinite(v.sum())
         if not finite:
             return total_reward, episodes, t + 1, False
 
-        # s_t <- s_{t+1}: all values are known but for the policies that have just changed
+        # s_t <- s_{t+1}: all values are known but for the action that has just been updated
         if not new_episode:
             state, next_state = next_state, state
-            evaluate(i, weights, state, gpi_readout, clip, search)
+            first, last = action * outputs, (action + 1) * outputs
+            evaluate_again(i, first, last, weights, state, gpi_readout, clip, search)
             if c != i:
-                evaluate(c, weights, state, gpi_readout, clip, search)
+                evaluate_again(c, first, last, weights, state, gpi_readout, clip, search)
             c = best_policy(weights, state, gpi_readout, clip, search)
     return total_reward, episodes, T, True

@@ -14,21 +14,25 @@ from sfr_fa.tasks import TableTask
 from tests.fa.engine_checks import engine_of, next_task, set_policies, weights_of
 
 A, M, S, PADDED = 4, 12, 113, 128
-COLD = gpi_filter.region_bases(SQUARE_CENTRES, POSITION_SIGMA, gpi_filter.CELLS, gpi_filter.COLD_RANK)
-HOT = gpi_filter.region_bases(SQUARE_CENTRES, POSITION_SIGMA, 1, gpi_filter.HOT_RANK)
+BASES = gpi_filter.cell_bases(SQUARE_CENTRES, POSITION_SIGMA)
 
 
 class Policies:
     """K policies with D outputs, a filter over them, and the exact search beside it."""
 
-    def __init__(self, weights, D, dtype):
+    def __init__(self, weights, D, dtype, clip=True):
         self.weights = np.zeros((len(weights), A * D, PADDED), dtype)
         self.weights[..., :S] = weights
-        self.D, self.dtype = D, np.dtype(dtype)
-        self.known = gpi_filter.new_filter(COLD, HOT, self.weights, A, M, on=True)
-        gpi_filter.begin_task(self.known, self.weights, D, np.zeros(M))
+        self.dtype, self.clip = np.dtype(dtype), clip
+        self.known = gpi_filter.new_filter(BASES, self.weights, A, M, 100, clip=clip, on=True)
+        gpi_filter.begin_task(self.known, self.weights, np.zeros(M))
 
-    def bounds_and_values(self, x, y, memory, readout, clip):
+    def update(self, k, action, change, memory):
+        D = len(change)
+        self.weights[k, action * D : (action + 1) * D, :S] += change
+        gpi_filter.note_update(self.known, k, action, self.weights, memory)
+
+    def bounds_and_values(self, x, y, memory, readout):
         """(K,) bounds, and max over a of Q_k as GPI computes it."""
         state = np.zeros(PADDED, self.dtype)
         state[:S] = object_collection_state(x, y, memory, SQUARE_CENTRES, POSITION_SIGMA)
@@ -38,10 +42,10 @@ class Policies:
         for j in np.flatnonzero(memory):
             gpi_filter.pick_up(self.known, j)
         readout = readout.astype(self.dtype)
-        gpi_filter.bound_policies(self.known, self.weights, x, y, state, readout, clip, search.bound)
+        gpi_filter.bound_policies(self.known, self.weights, x, y, state, readout, search.bound)
         bound = search.bound[:K].copy()
         for k in range(K):
-            evaluate(k, self.weights, state, readout, clip, search)
+            evaluate(k, self.weights, state, readout, self.clip, search)
         return bound, search.best.copy()
 
 
@@ -69,12 +73,15 @@ def some_weights(rng, K, D, kind):
     clip=st.booleans(),
     dtype=st.sampled_from([np.float32, np.float64]),
     place=st.tuples(st.floats(0, 1), st.floats(0, 1)),
-    updates=st.lists(st.tuples(st.integers(0, 39), st.integers(0, 3)), max_size=40),
+    updates=st.lists(st.tuples(st.integers(0, 39), st.integers(0, 3), st.booleans()), max_size=40),
 )
 def test_no_value_exceeds_its_bound(seed, K, D, kind, rewards, clip, dtype, place, updates):
-    """For policies at rest and for those that have learned, wherever the agent stands and has collected."""
+    """For policies at rest and for those that have learned, wherever the agent stands and has collected.
+
+    Some updates are followed by a visit, so that tables are made and read again in any order.
+    """
     rng = np.random.default_rng(seed)
-    policies = Policies(some_weights(rng, K, D, kind), D, dtype)
+    policies = Policies(some_weights(rng, K, D, kind), D, dtype, clip)
     readout = rng.normal(size=D)
     if rewards == "negative":
         readout = -np.abs(readout)
@@ -85,19 +92,32 @@ def test_no_value_exceeds_its_bound(seed, K, D, kind, rewards, clip, dtype, plac
     elif rewards == "huge":
         readout *= 1e4
     memory = (rng.random(M) < 0.4).astype(float)
-    for k, action in updates:
-        changed = policies.weights[k % K, action * D : (action + 1) * D]
-        changed[:, :S] += rng.normal(0, 0.1, (D, S))
-        gpi_filter.read_updated(policies.known, k % K, action, policies.weights, D, memory)
-    bound, best = policies.bounds_and_values(*place, memory, readout, clip)
+    for k, action, visits in updates:
+        policies.update(k % K, action, rng.normal(0, 0.1, (D, S)), memory)
+        if visits:
+            bound, best = policies.bounds_and_values(*place, memory, readout)
+            assert (bound >= best).all()
+    bound, best = policies.bounds_and_values(*place, memory, readout)
     assert (bound >= best).all()
+
+
+def test_a_table_that_had_not_been_read_again_would_be_wrong():
+    """So the test above can fail: the log of updates is what brings a cell up to date."""
+    policies = Policies(some_weights(np.random.default_rng(0), 20, 6, "usual"), 6, np.float32)
+    readout = np.array([0, 0.5, -0.5, 0.7, -1, 1])
+    policies.bounds_and_values(0.3, 0.42, np.zeros(M), readout)
+    policies.update(3, 1, np.ones((6, S)) * np.sign(readout)[:, None], np.zeros(M))
+    policies.known.num_updates[0] = 0
+    bound, best = policies.bounds_and_values(0.3, 0.42, np.zeros(M), readout)
+    assert bound[3] < best[3]
+    policies.known.num_updates[0] = 1
+    bound, best = policies.bounds_and_values(0.3, 0.42, np.zeros(M), readout)
+    assert bound[3] >= best[3]
 
 
 def test_the_filter_rules_out_most_policies():
     policies = Policies(some_weights(np.random.default_rng(0), 200, 6, "usual"), 6, np.float32)
-    bound, best = policies.bounds_and_values(
-        0.3, 0.42, np.zeros(M), np.array([0, 0.5, -0.5, 0.7, -1, 1]), True
-    )
+    bound, best = policies.bounds_and_values(0.3, 0.42, np.zeros(M), np.array([0, 0.5, -0.5, 0.7, -1, 1]))
     assert (bound >= best.max()).sum() < 40
 
 
@@ -106,12 +126,12 @@ def test_a_filter_without_one_of_its_parts_would_be_wrong(part):
     """So the tests above can fail: without widths, memory or tables some value exceeds its bound."""
     policies = Policies(some_weights(np.random.default_rng(0), 200, 6, "usual"), 6, np.float32)
     readout, memory = np.array([0, 0.5, -0.5, 0.7, -1, 1]), np.ones(M)
-    policies.bounds_and_values(0.3, 0.42, memory, readout, True)
+    policies.bounds_and_values(0.3, 0.42, memory, readout)
     if part == "memory_part":
-        policies.known.cold.of_memory[:] = 0
+        policies.known.of_memory[:] = 0
     else:
-        getattr(policies.known.cold, part)[:] = 0
-    bound, best = policies.bounds_and_values(0.3, 0.42, memory, readout, True)
+        getattr(policies.known, part)[:] = 0
+    bound, best = policies.bounds_and_values(0.3, 0.42, memory, readout)
     assert (bound < best).any()
 
 
