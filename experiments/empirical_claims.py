@@ -419,14 +419,17 @@ def _barreto_early(results: Results) -> CheckResult:
 
 def _easier(results: Results) -> CheckResult:
     reason = "a hypothesis about the cause; the ablation (clipping x initial weights) bears on it"
-    run = results.get("ablation")
-    if run is not None and run.agents:
-        means = (
-            f"{setting}: {label} {tables.number(float(agent.totals.mean()))}"
-            for (setting, label), agent in run.agents.items()
+    run = results.get(tables.ABLATION)
+    if run is None or not run.agents:
+        return CheckResult(NOT_CHECKED, reason)
+    means = (
+        f"{setting}: "
+        + ", ".join(
+            f"{name} {tables.a_task(run, setting, f'{name}, paper weights')}" for name in tables.VARIANTS
         )
-        return CheckResult(NOT_CHECKED, f"{reason}: {'; '.join(means)}", _scope(run))
-    return CheckResult(NOT_CHECKED, reason)
+        for setting in run.settings
+    )
+    return CheckResult(NOT_CHECKED, f"{reason}: return a task, {'; '.join(means)}", _scope(run))
 
 
 PAIR_PLACES = (BARRETO, LINEAR, GENERAL, RACER)

@@ -43,14 +43,17 @@ p, li { max-width: 46rem; } .soft { color: var(--soft); }
 table { border-collapse: collapse; width: 100%; font-size: .86rem; } table.sheet { width: auto; }
 th, td { padding: .35rem .55rem; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top; }
 th { border-bottom: 2px solid var(--line); white-space: nowrap; } .number { text-align: right; }
-.sheet td:first-child { white-space: nowrap; } td.number { font-variant-numeric: tabular-nums; white-space: nowrap; }
-code, pre { font-size: .84em; } code { overflow-wrap: anywhere; } .scroll td code { white-space: nowrap; }
+.sheet td { white-space: nowrap; } td.number { font-variant-numeric: tabular-nums; white-space: nowrap; }
+.claims td:first-child { width: 30%; }
+code, pre { font-size: .84em; } code { overflow-wrap: anywhere; } table:not(.claims) td code { white-space: nowrap; }
 pre { background: var(--panel); padding: .7rem; overflow-x: auto; border-radius: .3rem; }
 figure { margin: 1rem 0; } figure img { max-width: 100%; height: auto; vertical-align: top; } figcaption { color: var(--soft); font-size: .86rem; }
 .row { display: flex; flex-wrap: wrap; gap: 1rem; } .row figure { flex: 1 1 14rem; max-width: 22rem; margin: .4rem 0; }
 nav { display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; } a { color: #0b57a4; }
 @media screen and (max-width: 40rem) { .scroll img.wide { max-width: none; width: 60rem; } }
-@media print { body { max-width: none; font-size: 11pt; } h2 { break-after: avoid; } figure, tr { break-inside: avoid; } nav { display: none; } }
+@media print { body { max-width: none; padding: 0; font-size: 10pt; } h2, h3, h4 { break-after: avoid; } figure, tr { break-inside: avoid; } nav { display: none; }
+  .scroll { overflow: visible; } table, .claims { font-size: 7pt; } th, td, .claims th, .claims td { padding: .12rem .28rem; } th { white-space: normal; }
+  figure img { max-height: 11cm; } .row figure { flex: 1 1 5cm; max-width: 6cm; } }
 """  # noqa: E501
 
 

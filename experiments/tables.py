@@ -207,22 +207,26 @@ def rates_text(rates: Mapping[str, float]) -> str:
 
 
 def totals(run: Run, setting: str) -> Sheet:
-    """What each agent reached."""
+    """What each agent reached; rates that all share are said once."""
+    agents = run.in_setting(setting)
+    rates = {rates_text(agent.rates) for agent in agents}
     rows = []
-    for agent in run.in_setting(setting):
+    for agent in agents:
         box = statistics.summary(agent.totals)
         iqm = statistics.bootstrap(agent.totals, statistics.interquartile_mean, np.random.default_rng(SEED))
         interval = f" [{number(iqm.low)}, {number(iqm.high)}]" if math.isfinite(iqm.low) else ""
         rows.append((
-            agent.label, rates_text(agent.rates), f"{box.repetitions} of {run.repetitions}", number(box.mean),
+            agent.label, *((rates_text(agent.rates),) if len(rates) > 1 else ()),
+            f"{box.repetitions} of {run.repetitions}", number(box.mean),
             number(box.standard_deviation), number(box.lower_quartile), number(box.median),
             number(box.upper_quartile), number(iqm.estimate) + interval, number(box.mean / run.tasks),
         ))  # fmt: skip
     return Sheet(
         f"{setting}: return over all tasks",
-        ("agent", "rates", "repetitions", "mean", "sd", "q1", "median", "q3",
+        ("agent", *(("rates",) if len(rates) > 1 else ()), "repetitions", "mean", "sd", "q1", "median", "q3",
          "IQM [95 %]", "mean a task"),
         tuple(rows),
+        () if len(rates) > 1 else (f"All at {rates.pop()}.",),
     )  # fmt: skip
 
 
