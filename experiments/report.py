@@ -43,7 +43,7 @@ p, li { max-width: 46rem; } .soft { color: var(--soft); }
 table { border-collapse: collapse; width: 100%; font-size: .86rem; } table.sheet { width: auto; }
 th, td { padding: .35rem .55rem; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top; }
 th { border-bottom: 2px solid var(--line); white-space: nowrap; } .number { text-align: right; }
-.sheet td { white-space: nowrap; } td.number { font-variant-numeric: tabular-nums; white-space: nowrap; }
+.sheet td { white-space: nowrap; } .sheet td, .sheet th { padding: .3rem .42rem; } td.number { font-variant-numeric: tabular-nums; white-space: nowrap; }
 .claims td:first-child { width: 30%; }
 code, pre { font-size: .84em; } code { overflow-wrap: anywhere; } table:not(.claims) td code { white-space: nowrap; }
 pre { background: var(--panel); padding: .7rem; overflow-x: auto; border-radius: .3rem; }
@@ -52,7 +52,7 @@ figure { margin: 1rem 0; } figure img { max-width: 100%; height: auto; vertical-
 nav { display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; } a { color: #0b57a4; }
 @media screen and (max-width: 40rem) { .scroll img.wide { max-width: none; width: 60rem; } }
 @media print { body { max-width: none; padding: 0; font-size: 10pt; } h2, h3, h4 { break-after: avoid; } figure, tr { break-inside: avoid; } nav { display: none; }
-  .scroll { overflow: visible; } table, .claims { font-size: 7pt; } th, td, .claims th, .claims td { padding: .12rem .28rem; } th { white-space: normal; }
+  .scroll { overflow: visible; } table, table.claims { font-size: 7pt; } th, td, table.claims th, table.claims td { padding: .12rem .28rem; } th { white-space: normal; }
   figure img { max-height: 11cm; } .row figure { flex: 1 1 5cm; max-width: 6cm; } }
 """  # noqa: E501
 

@@ -35,7 +35,7 @@ from experiments.runs import AgentRun, Run
 from proofs_checks import p_values as printed_tables
 from proofs_checks.p_values import BELOW, DIGITS, SIGNIFICANT, Table
 from sfr_fa import statistics
-from sfr_fa.statistics import Comparison, Interval
+from sfr_fa.statistics import Comparison, FloatArray, Interval
 from sfr_theory import cli
 from sfr_theory.errors import InputError
 
@@ -521,23 +521,35 @@ def duration(seconds: float) -> str:
     return f"{1000 * seconds:.3g} ms"
 
 
+ALL_LEVELS = "all levels"
+
+
+def _seconds(run: Run, setting: str) -> dict[str, FloatArray]:
+    """Agent -> seconds of its repetitions, in one setting or in all."""
+    found: dict[str, list[FloatArray]] = {}
+    for (place, label), agent in run.agents.items():
+        if setting in (place, ALL_LEVELS):
+            found.setdefault(label, []).append(agent.seconds)
+    return {label: np.concatenate(parts) for label, parts in found.items()}
+
+
 def times(run: Run) -> Sheet:
     """Time of one repetition, beside the paper's where it is printed and the size is the same."""
     rows, sources, other_size = [], [], False
-    for setting in run.settings:
+    for setting in (ALL_LEVELS,) if level_settings(run) else run.settings:
         table = PRINTED.get((run.name, setting))
         paper = HOURS.get(table.name) if table else None
         same_size = paper is not None and (paper.tasks, paper.steps) == (run.tasks, run.steps)
         if paper is not None:
             sources.append(paper.source)
             other_size |= not same_size
-        for agent in run.in_setting(setting):
-            ours = float(np.median(agent.seconds))
-            hours = paper.hours.get(agent.label) if paper else None
+        for label, seconds in _seconds(run, setting).items():
+            ours = float(np.median(seconds))
+            hours = paper.hours.get(label) if paper else None
             faster = f"{3600 * hours / ours:,.0f}" if hours is not None and same_size and ours > 0 else "-"
             rows.append((
-                setting, agent.label, str(len(agent.trials)), duration(ours),
-                f"{duration(agent.seconds.min())} to {duration(agent.seconds.max())}",
+                setting, label, str(len(seconds)), duration(ours),
+                f"{duration(seconds.min())} to {duration(seconds.max())}",
                 f"{hours:g} h" if hours is not None else "-", faster,
             ))  # fmt: skip
     notes = [
