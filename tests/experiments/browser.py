@@ -6,6 +6,9 @@ import re
 import shutil
 import subprocess
 
+import numpy as np
+from PIL import Image
+
 CHROMIUM = next((path for name in ("chromium", "chromium-browser") if (path := shutil.which(name))), None)
 FLAGS = (
     "--headless",
@@ -61,3 +64,11 @@ def measure(page, folder, widths):
     wrapper.write_text(f"<!doctype html><body>{frames}<script>{MEASURE}</script></body>", encoding="utf-8")
     dom = run(folder, wrapper.as_uri(), "--virtual-time-budget=20000", "--dump-dom")
     return json.loads(html.unescape(re.search(r'<pre id="found">(.*?)</pre>', dom, re.DOTALL)[1]))
+
+
+def screenshot(page, folder, width, height):
+    """The top of the page as an array of pixels (height, width, 3); the picture stays in the folder."""
+    source, picture = folder / "page.html", folder / f"screenshot-{width}.png"
+    source.write_text(page, encoding="utf-8")
+    run(folder, source.as_uri(), f"--window-size={width},{height}", f"--screenshot={picture}")
+    return np.array(Image.open(picture).convert("RGB"))

@@ -1,15 +1,18 @@
 """Figures show the numbers of the results, each agent distinguishable, and nothing else happens."""
 
+from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 from matplotlib.collections import PolyCollection
+from PIL import Image
 
 from experiments import figures, runs
 from sfr_theory.errors import InputError
 from tests.experiments.synthetic import agent, key_of, setting, write_run
 
+COMMITTED = Path(__file__).parents[2] / "docs" / "images" / "environments.png"
 GENERAL = setting("general")
 KINDS = {
     "Q": "Q", "SF": "SF", "SF-R": "SF-R", "SF-4": "SF-h", "SF-8": "SF-h", "SFR": "SFR", "SFR-R": "SFR-R",
@@ -127,3 +130,32 @@ def test_bad_input_gets_a_sentence(tmp_path):
         figures.main(figures.Options((str(tmp_path),)))
     with pytest.raises(InputError, match="must be svg, png or pdf"):
         figures.main(figures.Options((str(tmp_path),), formats=("bmp",)))
+
+
+# --- Environments
+
+
+def test_the_environments_are_drawn_alike_each_time():
+    first, second = figures.environments(), figures.environments()
+    assert [picture.name for picture in first] == ["object_collection", "barreto", "racer"]
+    for one, other in zip(first, second, strict=True):
+        assert figures.small_png(one.image) == figures.small_png(other.image)
+
+
+def test_the_picture_of_the_readme_is_the_one_of_the_command(tmp_path):
+    options = figures.Options(environments=str(tmp_path / "e.png"))
+    assert figures.main(options) == 0
+    pictures = [
+        np.array(Image.open(path).convert("RGB"), dtype=float) for path in (tmp_path / "e.png", COMMITTED)
+    ]
+    assert pictures[0].shape == pictures[1].shape
+    assert (
+        np.abs(pictures[0] - pictures[1]).mean() < 2
+    )  # fonts may differ a little between versions of Pillow
+
+
+def test_agents_without_clipping_have_a_colour_of_their_own(tmp_path):
+    agents = [agent("SFR"), agent("free", "SFR", clipping="none")]
+    run = runs.load(write_run(tmp_path, "mine", [(GENERAL, agents)], lambda *_: np.ones(12)))
+    styles = figures.looks(run.in_setting("general"))
+    assert styles["SFR"].colour != styles["free"].colour

@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from experiments import demo, report
+from experiments import demo, figures, report
 from sfr_fa.results import RunFolder
 from sfr_theory.errors import InputError
 from tests.experiments import browser
@@ -295,6 +295,19 @@ def test_the_page_in_a_browser(results, tmp_path):
         assert not found["outside"]
         assert not found["clipped"]
         assert found["scroll"] <= found["width"]
+
+
+@pytest.mark.skipif(
+    browser.CHROMIUM is None, reason="chromium is not on the PATH; the page was not looked at"
+)
+@pytest.mark.parametrize("width", [600, 1200])
+def test_a_screenshot_shows_every_agent_in_its_colour(results, tmp_path, width):
+    """The figures are seen, not only loaded: pixels of each family's colour, and nothing at the right edge."""
+    seen = browser.screenshot(report.render(tmp_path, results), tmp_path, width, 9000)
+    for name, colour in figures.FAMILIES.items():
+        rgb = [int(colour[k : k + 2], 16) for k in (1, 3, 5)]
+        assert (seen == rgb).all(axis=-1).sum() > 200, name
+    assert (seen[:, -5:] == 255).all(), "something touches the right edge"
 
 
 @pytest.mark.skipif(browser.CHROMIUM is None, reason="chromium is not on the PATH; the test was not tested")

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from experiments import runs, tables
+from experiments.config import load_config
 from experiments.tables import Agreement
 from proofs_checks import p_values as printed
 from sfr_fa.statistics import compare
@@ -157,7 +158,85 @@ def test_levels(tmp_path):
     ]
 
 
+# --- Overview and ablation
+
+
+def test_the_overview_by_hand(tmp_path):
+    """Two repetitions of 3 tasks: means, standard errors and the ratio can be computed in the head."""
+    place = setting("racer", "racer", "racer")
+    agents = [agent("Q"), agent("SF"), agent("CSFR")]
+    levels = {"Q": 100.0, "SF": 120.0, "CSFR": 240.0}
+
+    def returns(place, setup, repetition, rng):
+        return np.full(3, levels[setup["label"]] + 2 * repetition)
+
+    run = runs.load(write_run(tmp_path, "racer", [(place, agents)], returns, "smoke"))
+    [row] = tables.overview([run]).rows
+    assert row[0].startswith("racer")
+    assert row[1:6] == ("2", "101.0 ± 1.0", "121.0 ± 1.0", "241.0 ± 1.0", "-")
+    assert row[6].startswith("0.50 [0.50, 0.50]")
+    assert row[7:] == ("0.245", "<0.001")
+    assert not tables.overview([]).rows
+
+
+def test_errors_have_as_many_digits_as_they_tell(tmp_path):
+    def returns(place, setup, repetition, rng):
+        return np.full(3, 40_000.0 + 1000 * repetition)
+
+    run = runs.load(write_run(tmp_path, "mine", [(GENERAL, [agent("SF")])], returns, "smoke"))
+    assert tables.a_task(run, "general", "SF") == "40,500 ± 500"
+    assert tables.a_task(run, "general", "SFR") == "-"
+
+
+def test_the_ablation_is_a_table_of_clipping_and_weights(tmp_path):
+    agents = [
+        agent(f"{variant}, {weights} weights", "SF" if variant == "SF" else "SFR")
+        for variant in tables.VARIANTS
+        for weights in tables.INITIAL
+    ]
+    place = setting("linear", tasks="linear")
+
+    def returns(place, setup, repetition, rng):
+        return np.full(3, 10.0 * agents.index(setup))
+
+    run = runs.load(write_run(tmp_path, "ablation", [(place, agents)], returns, "smoke"))
+    sheet = tables.ablation(run, "linear")
+    assert [row[0] for row in sheet.rows] == list(tables.VARIANTS)
+    assert [row[1:] for row in sheet.rows] == [
+        ("0.0 ± 0.0", "10.0 ± 0.0", "20.0 ± 0.0"),
+        ("30.0 ± 0.0", "40.0 ± 0.0", "50.0 ± 0.0"),
+        ("60.0 ± 0.0", "70.0 ± 0.0", "80.0 ± 0.0"),
+    ]
+    titles = [s.title for s in tables.sheets(run)]
+    assert titles[0] == sheet.title
+    assert not any("p-values" in title for title in titles)
+
+
+def test_the_ablation_has_the_agents_of_its_config():
+    labels = {f"{variant}, {weights} weights" for variant in tables.VARIANTS for weights in tables.INITIAL}
+    assert labels == set(load_config("ablation").labels)
+
+
+def test_rates_that_all_share_are_said_once(tmp_path):
+    same = [agent("Q"), agent("SF")]
+    run = runs.load(write_run(tmp_path, "mine", [(GENERAL, same)], lambda *_: np.ones(3), "smoke"))
+    sheet = tables.totals(run, "general")
+    assert "rates" not in sheet.header
+    assert sheet.notes == ("All at α 0.005.",)
+
+
+def test_times_of_levels_are_put_together(tmp_path):
+    parts = [(setting(f"level_{k}", tasks=f"nonlinearity_{k}"), [agent("SF")]) for k in range(7)]
+    run = runs.load(write_run(tmp_path, "nonlinearity", parts, lambda *_: np.ones(3), "smoke"))
+    assert tables.times(run).rows == (("all levels", "SF", "14", "1.5 s", "1.5 s to 1.5 s", "-", "-"),)
+
+
 # --- Forms
+
+
+def test_words_are_set_to_the_left_and_numbers_to_the_right():
+    sheet = tables.Sheet("", ("a", "b", "c", "d"), (("1", "2 s", "x", ""), ("1", "-", "3", "<0.001")))
+    assert sheet.to_markdown().splitlines()[1] == "|---|---:|---|---:|"
 
 
 def test_forms_escape_what_they_must():
