@@ -312,8 +312,11 @@ class GpiAgent:
     # --- Engines ----------------------------------------------------------------------------------
 
     def take_over(self, steps: int, gpi_counts: NDArray[np.int64], *, diverged: bool) -> None:
-        """Count steps of the current task that an engine has made on this agent's own weights."""
-        self.gpi_counts[:] += gpi_counts
+        """Count steps of the current task that an engine has made on this agent's own weights.
+
+        `gpi_counts` has an entry for each policy that takes part in GPI.
+        """
+        self.gpi_counts[self.participants] += gpi_counts
         self.steps_learned += steps
         self._choice = None
         if diverged:

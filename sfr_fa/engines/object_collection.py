@@ -25,7 +25,6 @@ from sfr_fa.agents import (
 )
 from sfr_fa.agents.cumulants import FeatureCumulant, Indicator, OneStepModel, RewardCumulant, TentCode
 from sfr_fa.agents.features import EnvironmentFeatures, NoFeatures
-from sfr_fa.agents.gpi_policies import all_policies
 from sfr_fa.agents.readouts import Given, LearnedOnline, LearnedReadout, OneForReward
 from sfr_fa.engines.base import EpisodeLimit, Walk
 from sfr_fa.engines.streams import Streams
@@ -73,7 +72,7 @@ class CompiledObjectCollection:
 
     def walk(self, task: Task, steps: int) -> Walk:
         agent, streams = self.agent, self.streams
-        K, A = agent.num_policies, agent.num_actions
+        K, A = len(agent.participants), agent.num_actions
         rewards = np.asarray(task.reward(self.vectors), dtype=np.float64)
         policies, reward_model, cumulant = self._policies(), self._reward_model(), self._cumulant(rewards)
         noise = kernel.Noise(
@@ -133,13 +132,13 @@ class CompiledObjectCollection:
 
     def _policies(self) -> kernel.Policies:
         agent = self.agent
-        weight = agent.library.parameters["weight"].numpy()
+        weight = agent.library.parameters["weight"].numpy()[agent.participants]
         K, A, D, S = weight.shape
         folds = agent.clip is no_clip and D > 1 and not isinstance(agent.readout_rule, LearnedOnline)
         theta = self._padded(weight.reshape(K, A * D, S))
         return kernel.Policies(
             theta=theta,
-            readouts=np.stack([readout.vector.numpy() for readout in agent.readouts]),
+            readouts=np.stack([agent.readouts[k].vector.numpy() for k in agent.participants]),
             folded=np.zeros((K if folds else 0, A, theta.shape[-1]), self.dtype),
             clip=agent.clip is clip_at_zero,
         )
@@ -223,7 +222,7 @@ class CompiledObjectCollection:
     ) -> None:
         agent, S = self.agent, self.agent.state_dim
         weight = agent.library.parameters["weight"].numpy()
-        weight[...] = policies.theta[..., :S].reshape(weight.shape)
+        weight[agent.participants] = policies.theta[..., :S].reshape(-1, *weight.shape[1:])
         if isinstance(agent.cumulant, OneStepModel):
             one_step = agent.cumulant.model.weight.detach().numpy()
             one_step[...] = cumulant.one_step[:, :S].reshape(one_step.shape)
@@ -264,8 +263,6 @@ def part_obstacle(agent: GpiAgent) -> str | None:
     for name, is_known in known_parts:
         if not is_known:
             return f"its {name} is a part of your own"
-    if agent.gpi_policies is not all_policies:
-        return "its GPI is over some policies only"
     if isinstance(rule, LearnedOnline) and rule.model not in (LinearRewardModel, MlpRewardModel):
         return "its reward model is a network of your own"
     return None

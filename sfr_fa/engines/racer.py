@@ -65,7 +65,7 @@ class CompiledRacer:
         agent = self.agent
         world = self._world(task)
         policies = self._policies()
-        record = kernel.Record(np.zeros(steps, np.int64), np.zeros(agent.num_policies, np.int64))
+        record = kernel.Record(np.zeros(steps, np.int64), np.zeros(len(agent.participants), np.int64))
         total, episodes, made, finite = kernel.run_task(
             world, self._noise(steps), self._rates(), self._cumulant(), policies, record
         )
@@ -145,23 +145,28 @@ class CompiledRacer:
             weights, points = _model_weights(readout).copy(), readout.points.numpy().copy()
         return kernel.Policies(
             networks=pack(*self._layers()),
-            readouts=np.stack([readout.vector.numpy() for readout in agent.readouts]),
+            readouts=np.stack([agent.readouts[k].vector.numpy() for k in agent.participants]),
             reward_weights=weights,
             points=points,
             floor=0.0 if agent.clip is clip_at_zero else -math.inf,
         )
 
     def _layers(self) -> tuple[Layers, Layers]:
-        """Weights and biases of all policies, as views into the agent's library."""
-        parameters = self.agent.library.parameters
-        first, second, third = (parameters[f"weights.{layer}"].numpy() for layer in range(3))
-        biases = tuple(parameters[f"biases.{layer}"].numpy() for layer in range(3))
+        """Weights and biases of the policies that take part in GPI, copied."""
+        stored, chosen = self.agent.library.parameters, self.agent.participants
+        first, second, third = (stored[f"weights.{layer}"].numpy()[chosen] for layer in range(3))
+        biases = tuple(stored[f"biases.{layer}"].numpy()[chosen] for layer in range(3))
         return (first, second, third), (biases[0], biases[1], biases[2])
 
     # --- And back -------------------------------------------------------------------------------------
 
     def _give_back(self, policies: kernel.Policies) -> None:
-        unpack(policies.networks, *self._layers())
+        weights, biases = self._layers()
+        unpack(policies.networks, weights, biases)
+        stored, chosen = self.agent.library.parameters, self.agent.participants
+        for layer in range(3):
+            stored[f"weights.{layer}"].numpy()[chosen] = weights[layer]
+            stored[f"biases.{layer}"].numpy()[chosen] = biases[layer]
         readout = self.agent.readouts[-1]
         if isinstance(readout, LearnedReadout):
             _model_weights(readout)[...] = policies.reward_weights

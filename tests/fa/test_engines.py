@@ -20,11 +20,12 @@ from sfr_fa.agents import (
     no_clip,
     squares_averaged_over_dimensions,
 )
+from sfr_fa.agents.gpi_policies import Nearest, Random, Recent
 from sfr_fa.engines import EpisodeLimit, Streams, make_engine
 from sfr_fa.engines.object_collection import FILTER_FROM
 from sfr_fa.environments.layouts import OBJECT_COLLECTION_LAYOUT, ObjectLayout
 from sfr_fa.environments.object_collection import ObjectCollection
-from sfr_fa.tasks import sample_general_task
+from sfr_fa.tasks import LinearTask, sample_general_task
 from sfr_theory.errors import InputError
 from tests.fa.engine_checks import (
     AGENTS,
@@ -202,6 +203,30 @@ def test_a_diverged_reward_model_is_reported_by_both():
 
 
 # --- Fallback and bad input -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rule", [Nearest(2), Recent(2), Random(2)])
+@pytest.mark.parametrize("agent", ["SF", "SFR"])
+def test_gpi_over_few_policies_is_compiled_too(agent, rule):
+    """The others are neither chosen nor changed, and the path is that of the reference."""
+    results, (compiled, _) = walk_both(agent, steps=(40, 30, 30, 30, 30), gpi_policies=rule)
+    assert len(compiled.agent.participants) == 3
+    left_out = np.setdiff1d(np.arange(5), compiled.agent.participants)
+    assert results[-1].gpi_counts[left_out].sum() == 0
+    assert results[-1].gpi_counts.sum() == 30
+
+
+@pytest.mark.parametrize("kind", ["compiled", "reference"])
+def test_a_task_may_be_a_function_of_features(kind):
+    def reward(features):
+        return features @ np.array([1.0, -1.0, 0.5, 0.0, 1.0])
+
+    ends = []
+    for task in (reward, LinearTask([1.0, -1.0, 0.5, 0.0, 1.0])):
+        engine = engine_of(kind, "SFR")
+        engine.run_task(task, 60)
+        ends.append(weights_of(engine))
+    np.testing.assert_array_equal(*ends)
 
 
 class OwnModule(LinearPerAction):

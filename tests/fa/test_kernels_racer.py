@@ -15,6 +15,7 @@ from numba import njit
 
 from sfr_fa.agents import FeatureSubnetworks, LearnedFeatures, ValueShape, clip_at_zero, no_clip
 from sfr_fa.agents.approximators import stacked_values
+from sfr_fa.agents.gpi_policies import Recent
 from sfr_fa.engines import EpisodeLimit, make_engine
 from sfr_fa.engines.compiled import CompiledEngine
 from sfr_fa.environments.layouts import RACER_LAYOUT, RacerLayout
@@ -101,15 +102,26 @@ def test_engines_walk_the_same_path(agent):
         {"bins": 5},
         {"gamma": 0.0},
         {"epsilon": 1.0},
+        {"gpi_policies": Recent(1)},
         {"layout": RacerLayout(markers=[[0.1, 0.2], [0.6, 0.7]], episode_steps=30)},
     ],
-    ids=["bootstraps", "shorter", "unclipped", "odd widths", "bins", "gamma 0", "random", "two markers"],
+    ids=[
+        "bootstraps",
+        "shorter",
+        "unclipped",
+        "odd widths",
+        "bins",
+        "gamma 0",
+        "random",
+        "few policies",
+        "two markers",
+    ],
 )
 def test_engines_agree_on_options(changes):
     compiled, reference = both("CSFR", **changes)
     rng = np.random.default_rng(6)
     n = len(changes.get("layout", LAYOUT).markers)
-    for _ in range(2):
+    for _ in range(3):
         task = GaussianTask(sample_racer_task(rng).components[:n])
         ours, theirs = (engine.run_task(task, 110) for engine in (compiled, reference))
         np.testing.assert_array_equal(ours.actions, theirs.actions)
