@@ -300,9 +300,10 @@ def test_the_page_in_a_browser(results, tmp_path):
 @pytest.mark.skipif(
     browser.CHROMIUM is None, reason="chromium is not on the PATH; the page was not looked at"
 )
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [600, 1200])
 def test_a_screenshot_shows_every_agent_in_its_colour(results, tmp_path, width):
-    """The figures are seen, not only loaded: pixels of each family's colour, and nothing at the right edge."""
+    """Figures are seen, not only loaded: pixels of each family's colour, and nothing at the right edge."""
     seen = browser.screenshot(report.render(tmp_path, results), tmp_path, width, 9000)
     for name, colour in figures.FAMILIES.items():
         rgb = [int(colour[k : k + 2], 16) for k in (1, 3, 5)]
