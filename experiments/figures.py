@@ -15,6 +15,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -347,6 +348,7 @@ class EnvironmentPicture:
     image: Image.Image
 
 
+@cache
 def environments() -> tuple[EnvironmentPicture, ...]:
     """Each environment at the start of an episode; the racer with a task, whose rewards are its ground."""
     rooms = [

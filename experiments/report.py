@@ -373,19 +373,17 @@ def with_verdicts(content: Mapping[str, Any], verdicts: Mapping[str, Mapping[str
 
 
 def render(folder: Path, results: Path) -> str:
-    """The whole page."""
-    contents: dict[str, Mapping[str, Any] | None] = {
-        section.name: read(folder / f"{section.name}.json") for section in PAGE
-    }
-    learned = experiments(results, folder / DEMO_RESULTS)
-    ledger_content = contents["ledger"]
-    if ledger_content is not None:
-        contents["ledger"] = with_verdicts(ledger_content, learned.verdicts)
+    """The whole page; the ledger is long, so it comes last."""
+    contents = {section.name: read(folder / f"{section.name}.json") for section in PAGE}
+    *theory, ledger_section = PAGE
     parts = [
-        (section.name, section.title, section.render(contents[section.name], folder)) for section in PAGE
+        (section.name, section.title, section.render(contents[section.name], folder)) for section in theory
     ]
-    # The ledger is long, so it comes last.
-    parts.insert(len(parts) - 1, ("experiments", "Experiments", learned.page))
+    learned = experiments(results, folder / DEMO_RESULTS)
+    parts.append(("experiments", "Experiments", learned.page))
+    found = contents[ledger_section.name]
+    merged = None if found is None else with_verdicts(found, learned.verdicts)
+    parts.append((ledger_section.name, ledger_section.title, ledger_section.render(merged, folder)))
     links = "".join(f"<a href='#{anchor}'>{html.escape(title)}</a>" for anchor, title, _ in parts)
     return (
         "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'>"

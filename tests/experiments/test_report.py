@@ -97,15 +97,22 @@ def test_damaged_results_get_a_sentence(tmp_path, content):
         ("ledger", {"claims": {"bg/sr": {**CLAIM, "verdict": "PERHAPS"}}}),
     ],
 )
-def test_other_content_gets_a_sentence_and_exit_code_2(tmp_path, name, content):
+def test_other_content_gets_a_sentence(tmp_path, name, content):
     (tmp_path / f"{name}.json").write_text(json.dumps(content))
     output = tmp_path / "page.html"
-    command = [sys.executable, "-m", "experiments.report", "--data", str(tmp_path), "--output", str(output)]
+    with pytest.raises(InputError, match=f"{name}.json is not what `python -m .*; run it again") as error:
+        report.main(report.Options(str(tmp_path), str(output), str(tmp_path / "no results")))
+    assert "\n" not in str(error.value)
+    assert not output.exists()
+
+
+def test_other_content_exits_with_2(tmp_path):
+    (tmp_path / "gpi_bound.json").write_text('{"statements": {"a": 3}}')
+    command = [sys.executable, "-m", "experiments.report", "--data", str(tmp_path)]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 2
-    assert result.stderr.startswith(f"error: {tmp_path / name}.json is not what `python -m ")
+    assert result.stderr.startswith(f"error: {tmp_path / 'gpi_bound.json'} is not what")
     assert len(result.stderr.splitlines()) == 1
-    assert not output.exists()
 
 
 def test_a_missing_folder_exits_with_2(tmp_path):
