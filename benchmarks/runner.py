@@ -108,7 +108,12 @@ def main(options: Options) -> int:
     console = cli.output_console(options.json)
     shares = measure(options.profile)
     goal = Goal(
-        f"{AGENT}, a run with checkpoints: cost beside the engine", shares.percent, WANTED_PERCENT, False, "%"
+        f"{AGENT}, a run with checkpoints: cost beside the engine",
+        shares.percent,
+        WANTED_PERCENT,
+        False,
+        "%",
+        "the state of all policies is written after every task",
     )
     console.print(
         f"{AGENT}, object collection, profile {options.profile}, processor time: "
