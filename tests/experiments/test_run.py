@@ -14,7 +14,7 @@ from sfr_fa import runner
 from sfr_fa.results import RunFolder, TrialState
 from sfr_fa.runner import AGENT_SPECS, AgentSetup, learned_feature_map, run_trial
 from sfr_theory.errors import InputError
-from tests.experiments.tiny import contents, run_config, write_config
+from tests.experiments.tiny import RACER, SETTING, contents, run_config, write_config
 
 SFR = 'AgentSetup("SFR", "SFR"),'
 
@@ -248,7 +248,14 @@ def test_divergence_is_a_result(tmp_path, capsys):
 # --- Every agent -------------------------------------------------------------------------------------
 
 
-def setups():
+NOT_FOR = {
+    SETTING: {"CSFR", "CSFR-R"},  # its features are discrete and few, SFR needs no bins
+    RACER: {"SFR", "SFR-R", "MB SFR", "MB SFR-R"},  # its features are continuous
+}
+
+
+def setups(setting):
+    """Every agent that the paper's environment of this setting is for."""
     for agent in AGENT_SPECS:
         extra = []
         if agent.endswith(("-R", "-h")):
@@ -259,16 +266,17 @@ def setups():
             extra.append("learned_dimensions=3")
         if agent in ("SFR-R", "MB SFR-R"):
             extra.append('reward_model="mlp"')
-        if agent in ("CSFR", "CSFR-R"):
-            continue  # for continuous features: the racer
-        yield ", ".join([f'AgentSetup("{agent}", "{agent}"', *extra]) + "),"
+        if agent not in NOT_FOR[setting]:
+            yield ", ".join([f'AgentSetup("{agent}", "{agent}"', *extra]) + "),"
 
 
 @pytest.mark.slow  # compiles all kernels, once
-def test_both_engines_write_the_same_files_for_every_agent(tmp_path):
+@pytest.mark.parametrize("setting", [SETTING, RACER], ids=["object collection", "racer"])
+def test_both_engines_write_the_same_files_for_every_agent(tmp_path, setting):
+    agents = list(setups(setting))
     tables = {}
     for engine in ("reference", "compiled"):
-        config = write_config(tmp_path / "c.py", agents=" ".join(setups()), engine=engine)
+        config = write_config(tmp_path / "c.py", agents=" ".join(agents), engine=engine, setting=setting)
         assert run_config(config, tmp_path / engine, precision="float64") == 0
         found = contents(tmp_path / engine)
         tables[engine] = {name: text for name, text in found.items() if name.endswith(".csv")}
@@ -277,8 +285,13 @@ def test_both_engines_write_the_same_files_for_every_agent(tmp_path):
             for path in (tmp_path / engine).rglob("rep-*.json")
         }
         assert used == {engine}
-    assert len(tables["reference"]) == 9
+    assert len(tables["reference"]) == len(agents)
     assert tables["compiled"] == tables["reference"]
+
+
+def test_every_agent_is_compared_in_some_environment():
+    assert len(AGENT_SPECS) == 11
+    assert not NOT_FOR[SETTING] & NOT_FOR[RACER]
 
 
 def test_learned_features_are_those_of_the_q_agent_of_the_repetition(tmp_path):

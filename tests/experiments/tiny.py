@@ -18,21 +18,25 @@ from sfr_fa.runner import AgentSetup, Setting
 CONFIG = ExperimentConfig(
     name="tiny",
     title="A tiny experiment",
-    parts=(Part(Setting("general", "object_collection", "general", gamma=0.95), ({agents})),),
+    parts=(Part({setting}, ({agents})),),
     profiles={{"smoke": Profile({tasks}, {steps}, {repetitions}, feature_tasks=2, feature_iterations=100)}},
     engine="{engine}",
     seed={seed},
 )
 """
+SETTING = 'Setting("general", "object_collection", "general", gamma=0.95)'
+RACER = 'Setting("racer", "racer", "racer", gamma=0.9, approximator="networks")'
 AGENTS = 'AgentSetup("Q", "Q"), AgentSetup("SF", "SF"), AgentSetup("SFR", "SFR"),'
 
 
-def write_config(path, agents=AGENTS, tasks=4, steps=25, repetitions=1, engine="reference", seed=3):
-    path.write_text(
-        TINY.format(
-            agents=agents, tasks=tasks, steps=steps, repetitions=repetitions, engine=engine, seed=seed
-        )
-    )
+def write_config(
+    path, agents=AGENTS, tasks=4, steps=25, repetitions=1, engine="reference", seed=3, setting=SETTING
+):
+    content = {
+        "agents": agents, "tasks": tasks, "steps": steps, "repetitions": repetitions, "engine": engine,
+        "seed": seed, "setting": setting,
+    }  # fmt: skip
+    path.write_text(TINY.format(**content))
     return str(path)
 
 
