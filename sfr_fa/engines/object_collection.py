@@ -38,7 +38,7 @@ from sfr_fa.tasks import Task
 
 Array = NDArray[Any]
 
-FILTER_FROM = 16
+FILTER_FROM = 8
 """With fewer stored policies full GPI is faster than the filter."""
 
 
