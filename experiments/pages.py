@@ -141,6 +141,16 @@ def contents(findings: Findings) -> str:
     return _block(tables.Sheet("", ("experiment", "agents", "size", "trials shown", "commit"), tuple(rows)))
 
 
+def missing(findings: Findings) -> str:
+    """What the runs lack of what their configs plan: a line for each sentence."""
+    sentences = [
+        f"- `{run.name}`: {sentence}\n"
+        for run in findings.found
+        for sentence in (*run.problems, *run.notes, *filter(None, (run.not_run,)))
+    ]
+    return "\n" + ("".join(sentences) or "Nothing.\n")
+
+
 def figure(findings: Findings, experiment: str, name: str) -> str:
     """The picture of a run, from results/figures."""
     run = findings.run(experiment)
@@ -230,6 +240,7 @@ FRAGMENTS: Mapping[str, Callable[..., str]] = {
     "pairs": pairs,
     "times": times,
     "contents": contents,
+    "missing": missing,
     "figure": figure,
     "mean": mean,
     "ratio": share,
