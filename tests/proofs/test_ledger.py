@@ -309,7 +309,8 @@ def test_the_committed_page_is_up_to_date() -> None:
             shown[name], evidence[name] = cells[2].strip("*"), cells[4]
     decided = empirical.read(ROOT / "results")
     expected = {claim.id: claim.expected.value for claim in CATALOGUE.values()}
-    assert shown == expected | {name: result.verdict.value for name, result in decided.items()}
+    waiting = {claim.id: Verdict.NOT_CHECKED.value for claim in EXPERIMENTS.claims}
+    assert shown == expected | waiting | {name: result.verdict.value for name, result in decided.items()}
     for name, result in decided.items():
         assert evidence[name] == ledger._markdown_cell(result.evidence).replace("\\|", "")
 
