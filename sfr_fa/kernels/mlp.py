@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from sfr_fa.kernels.arrays import Reals
+from sfr_fa.kernels.arrays import Reals, copy_to
 from sfr_fa.kernels.linear import dot
 
 REGISTER_BYTES = 32
@@ -172,13 +172,6 @@ def relu(values: Reals) -> None:
     zero = values.dtype.type(0)
     for o in range(values.shape[0]):
         values[o] = zero if values[o] < zero else values[o]
-
-
-@njit(cache=True)
-def copy_to(values: Reals, copy: Reals) -> None:
-    """copy[:] = values."""
-    for o in range(values.shape[0]):
-        copy[o] = values[o]
 
 
 @njit(cache=True)

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from sfr_fa.kernels.arrays import Integers, Reals
+from sfr_fa.kernels.arrays import Integers, Reals, copy_to, fill
 from sfr_fa.kernels.dynamics import ObjectGeometry, object_collection_step
 from sfr_fa.kernels.encoding import FloatArray, encode_object_collection, interval_code
 from sfr_fa.kernels.gpi import Search, best_policy, evaluate, evaluate_again
@@ -211,16 +211,16 @@ def run_task(
             new_episode, steps_of_episode = False, 0
             episodes += 1
             x, y = world.geometry.start_x, world.geometry.start_y
-            memory[:] = 0.0
-            code_x[:] = interval_code(x, world.centres, world.sigma)
-            code_y[:] = interval_code(y, world.centres, world.sigma)
+            fill(memory, 0.0)
+            copy_to(interval_code(x, world.centres, world.sigma), code_x)
+            copy_to(interval_code(y, world.centres, world.sigma), code_y)
             encode_object_collection(code_x, code_y, memory, state)
             search.how_many[0] = 0
             if filters:
                 begin_episode(known)
                 bound_policies(known, weights, x, y, state, gpi_readout, search.bound)
             else:
-                search.bound[:] = np.inf
+                fill(search.bound, np.inf)
             evaluate(i, weights, state, gpi_readout, clip, search)
             # c <- argmax_k max_a sum_phi xi_k(s_t, a, phi) R_i(phi); later in an episode it is known already
             c = best_policy(weights, state, gpi_readout, clip, search)
@@ -237,16 +237,17 @@ def run_task(
             action_values(theta[i], action * D, state, error_i)
             action_values(theta[c], action * D, state, error_c)
         else:
-            error_i[:], error_c[:] = search.values[i][own], search.values[c][own]
+            copy_to(search.values[i][own], error_i)
+            copy_to(search.values[c][own], error_c)
 
         # Take action a_t and observe reward r_t and next state s_{t+1}
         new_x, new_y, picked, feature = object_collection_step(
             x, y, memory, action, noise.moves[t], world.geometry
         )
         if new_x != x:
-            code_x[:] = interval_code(new_x, world.centres, world.sigma)
+            copy_to(interval_code(new_x, world.centres, world.sigma), code_x)
         if new_y != y:
-            code_y[:] = interval_code(new_y, world.centres, world.sigma)
+            copy_to(interval_code(new_y, world.centres, world.sigma), code_y)
         if picked >= 0:
             memory[picked] = 1.0
             if filters:
@@ -261,18 +262,18 @@ def run_task(
         if cumulant.kind == LEARNED_PHI or cumulant.kind == LEARNED_TENT:
             learned_features(cumulant.H_now, cumulant.H_next, state, next_state, phi)
         elif reward_model.kind != GIVEN:
-            phi[:] = reward_model.phi[feature]
+            copy_to(reward_model.phi[feature], phi)
         if reward_model.kind != GIVEN:
             learn_reward(reward_model, phi, reward, rates.reward)
 
         # Update the feature model p~; c_t is what the policies sum up
         if cumulant.kind == TABLE:
-            c_t[:] = cumulant.table[feature]
+            copy_to(cumulant.table[feature], c_t)
         elif cumulant.kind == ONE_STEP_MODEL:
             model_rows = cumulant.one_step[action * D : (action + 1) * D]
             learn_one_step_model(model_rows, state, feature, rates.model, logits, steps, c_t)
         elif cumulant.kind == LEARNED_PHI:
-            c_t[:] = phi
+            copy_to(phi, c_t)
         else:
             tent_code(phi, cumulant.centres, c_t)
 
@@ -291,7 +292,7 @@ def run_task(
             if filters:
                 bound_policies(known, weights, x, y, next_state, gpi_readout, search.bound)
             else:
-                search.bound[:] = np.inf
+                fill(search.bound, np.inf)
             evaluate(i, weights, next_state, gpi_readout, clip, search)
             if c != i:
                 evaluate(c, weights, next_state, gpi_readout, clip, search)
@@ -300,7 +301,7 @@ def run_task(
             if is_folded:
                 action_values(theta[i], greedy_next_action * D, next_state, next_values)
             else:
-                next_values[:] = search.values[i, greedy_next_action * D : (greedy_next_action + 1) * D]
+                copy_to(search.values[i][greedy_next_action * D : (greedy_next_action + 1) * D], next_values)
             for d in range(D):
                 error_i[d] += rates.gamma * next_values[d]
             if c != i:
@@ -309,7 +310,7 @@ def run_task(
                     for a in range(A):
                         action_values(theta[c], a * D, next_state, values_c[a * D : (a + 1) * D])
                 else:
-                    values_c[:] = search.values[c]
+                    copy_to(search.values[c], values_c)
                 read_out(values_c, policies.readouts[c], clip, q_c)
                 greedy_next_action = first_largest(q_c)
                 for d in range(D):

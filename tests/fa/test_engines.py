@@ -3,8 +3,10 @@
 import functools
 import io
 import os
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import gymnasium
 import numpy as np
@@ -13,6 +15,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import sfr_fa.kernels
 from sfr_fa.agents import (
     DivergedError,
     FeatureSubnetworks,
@@ -307,3 +310,39 @@ def test_the_kernels_run_as_plain_python():
     )  # fmt: skip
     assert result.returncode == 0, result.stderr
     assert "walked 6" in result.stdout
+
+
+# --- Code that was compiled before ------------------------------------------------------------------
+
+EVALUATE = """
+import numpy as np
+from sfr_fa.kernels.gpi import evaluate, new_search
+search = new_search(1, 4, 4, np.dtype(np.float64))
+evaluate(0, np.ones((1, 4, 16)), np.ones(16), np.ones(1), False, search)
+print(search.best[0], sum(evaluate.stats.cache_hits.values()))
+"""
+
+
+@pytest.mark.slow
+def test_code_compiled_from_other_sources_is_not_used(tmp_path):
+    """`evaluate` calls `read_out` of another file, a change of which Numba's own cache does not see."""
+    kernels = Path(sfr_fa.kernels.__file__).parent
+    copy = shutil.copytree(kernels, tmp_path / "sfr_fa" / "kernels", ignore=shutil.ignore_patterns("__pyc*"))
+    (copy.parent / "__init__.py").touch()
+
+    def best_and_hits():
+        result = subprocess.run(
+            [sys.executable, "-c", EVALUATE],
+            capture_output=True, text=True, check=False, cwd=tmp_path,
+            env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(tmp_path)},
+        )  # fmt: skip
+        assert result.returncode == 0, result.stderr
+        return [float(number) for number in result.stdout.split()]
+
+    assert best_and_hits() == [16.0, 0.0]
+    assert best_and_hits() == [16.0, 1.0]
+    source = (copy / "linear.py").read_text()
+    changed = source.replace("    return best\n", "    return best + 1\n", 1)
+    assert changed != source
+    (copy / "linear.py").write_text(changed)
+    assert best_and_hits() == [17.0, 0.0]
