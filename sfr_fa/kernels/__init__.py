@@ -11,8 +11,9 @@ from __future__ import annotations
 import hashlib
 import importlib
 from pathlib import Path
+from typing import Any
 
-from numba import config
+import numba
 
 _HERE = Path(__file__).parent
 _SOURCES = sorted(_HERE.glob("*.py"))
@@ -24,12 +25,13 @@ def _cache_folder(parent: str) -> str:
     return str(Path(parent or _HERE / "__pycache__") / f"kernels-{digest[:16]}")
 
 
-_given = config.CACHE_DIR
+_numba: Any = numba.config
+_given = _numba.CACHE_DIR
 # Functions take their folder when they are decorated, so that other users of Numba keep theirs.
-config.CACHE_DIR = _cache_folder(_given)
+_numba.CACHE_DIR = _cache_folder(_given)
 try:
     for _source in _SOURCES:
         if _source.stem != "__init__":
             importlib.import_module(f"{__name__}.{_source.stem}")
 finally:
-    config.CACHE_DIR = _given
+    _numba.CACHE_DIR = _given
