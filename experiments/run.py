@@ -13,7 +13,7 @@ import contextlib
 import json
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -37,7 +37,7 @@ from experiments.workers import (
 )
 from sfr_fa import results
 from sfr_fa.results import RunFolder, TrialState
-from sfr_fa.runner import ENGINES, PRECISIONS, Trial, provenance
+from sfr_fa.runner import ENGINES, PRECISIONS, RATE_NAMES, Trial, provenance
 from sfr_theory import cli
 from sfr_theory.errors import InputError
 
@@ -205,7 +205,7 @@ def _summary(
     run = results.read_run(folder.path)
     console.print(
         f"{len(run.trials)} of {len(run.manifest['trials'])} trials are finished in {folder.path}; "
-        f"this took {seconds:.0f} s",
+        f"this took {duration(seconds)}",
         soft_wrap=True,
     )
     for trial in run.trials.values():
@@ -231,14 +231,24 @@ def show_grid(console: Console, folder: RunFolder, run: results.Run) -> None:
     for point in points:
         if point.best:
             same = [p for p in points if (p.setting, p.agent) == (point.setting, point.agent)]
-            rates = ", ".join(
-                f"{name.removesuffix('_rate')} {value:g}" for name, value in point.rates.items()
-            )
-            table.add_row(point.setting, point.agent, rates, f"{point.mean_total_return:.4g}", str(len(same)))
+            mean = f"{point.mean_total_return:.4g}"
+            table.add_row(point.setting, point.agent, _rates(point.rates), mean, str(len(same)))
     if table.rows:
         console.print(table)
     if not run.missing and not run.problems:
         results.write_new(folder.path / "grid.csv", results.grid_to_csv(points))
+
+
+def _rates(rates: Mapping[str, float]) -> str:
+    return ", ".join(f"{RATE_NAMES[name]} {value:g}" for name, value in rates.items())
+
+
+def duration(seconds: float) -> str:
+    """Seconds, minutes or hours, whichever reads best."""
+    for size, unit in ((3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds / size:.1f} {unit}"
+    return f"{seconds:.1f} s"
 
 
 def show_plan(
@@ -247,28 +257,26 @@ def show_plan(
     """What would be run, and what it would take."""
     total = Estimate(0.0, 0, 0, measured=True)
     todo = 0
-    table = Table(
-        "setting", "agent", "rates", "repetitions", "tasks x steps", "to do", "hours each", box=None
-    )
+    table = Table("setting", "agent", "rates", "repetitions", "tasks x steps", "to do", "time each", box=None)
     rows: dict[tuple[str, ...], list[Trial]] = {}
     for trial in trials:
-        rates = ", ".join(f"{value:g}" for value in trial.agent.rates.values())
-        rows.setdefault((trial.setting.name, trial.agent.label, rates), []).append(trial)
+        place = (trial.setting.name, trial.agent.label, _rates(trial.agent.rates))
+        rows.setdefault(place, []).append(trial)
     for (setting, agent, rates), group in rows.items():
         left = [t for t in group if folder.status(t.key, verify=False).state is not TrialState.FINISHED]
         each = estimate(group[0], folder)
         total = total + each.times(len(left))
         todo += len(left)
         size = f"{group[0].tasks} x {group[0].steps}"
-        table.add_row(
-            setting, agent, rates, str(len(group)), size, str(len(left)), f"{each.seconds / 3600:.3f}"
-        )
-    console.print(f"{config.title}: {len(trials)} trials, {todo} to do, results in {folder.path}")
+        table.add_row(setting, agent, rates, str(len(group)), size, str(len(left)), duration(each.seconds))
+    console.print(
+        f"{config.title}: {len(trials)} trials, {todo} to do, results in {folder.path}", soft_wrap=True
+    )
     console.print(table)
     basis = "as measured here" if total.measured else "roughly, from speeds of an ordinary core"
-    hours = total.seconds / workers / 3600
+    time_left = duration(total.seconds / workers)
     console.print(
-        f"about {hours:.2f} hours on {workers} worker{'s' if workers > 1 else ''} ({basis}), "
+        f"about {time_left} on {workers} worker{'s' if workers > 1 else ''} ({basis}), "
         f"{total.result_bytes / 1e6:.1f} MB of results and up to "
         f"{workers * total.checkpoint_bytes / 1e6:.0f} MB of checkpoints meanwhile",
         soft_wrap=True,

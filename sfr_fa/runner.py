@@ -99,6 +99,7 @@ INITIAL_WEIGHTS = ("paper", "matched", "zero")
 CLIPPING = ("cumulant", "none")
 TRANSFER = ("gpi", "none")
 PRECISIONS = {"float32": torch.float32, "float64": torch.float64}
+RATE_NAMES = {"learning_rate": "alpha", "reward_learning_rate": "reward", "model_learning_rate": "beta"}
 FIT_POINTS = 500
 """Features on which SF fits its weights, where features are continuous: those of so many random steps."""
 
@@ -218,8 +219,7 @@ class Trial:
     @property
     def key(self) -> str:
         """Setting, agent, rates and repetition as a path: "general/SFR/alpha_0.005/rep-00"."""
-        short = {"learning_rate": "alpha", "reward_learning_rate": "reward", "model_learning_rate": "beta"}
-        rates = "_".join(f"{short[name]}_{value:g}" for name, value in self.agent.rates.items())
+        rates = "_".join(f"{RATE_NAMES[name]}_{value:g}" for name, value in self.agent.rates.items())
         parts = (self.setting.name, self.agent.label, rates, f"rep-{self.repetition:02d}")
         return "/".join(file_name(part) for part in parts)
 

@@ -10,6 +10,7 @@ import pytest
 from benchmarks import runner as benchmark
 from experiments import run, status
 from experiments.config import load_config
+from experiments.estimates import estimate
 from sfr_fa import runner
 from sfr_fa.results import RunFolder, TrialState
 from sfr_fa.runner import AGENT_SPECS, AgentSetup, learned_feature_map, run_trial
@@ -366,7 +367,7 @@ def test_a_dry_run_tells_and_does_nothing(config, tmp_path, capsys):
     output = capsys.readouterr().out
     assert "3 trials, 3 to do" in output
     assert "4 x 25" in output
-    assert "hours on 2 workers (roughly" in output
+    assert "s on 2 workers (roughly" in output
     assert "MB of results" in output
     assert not (tmp_path / "r").exists()
     assert run_config(config, tmp_path / "r") == 0
@@ -375,6 +376,30 @@ def test_a_dry_run_tells_and_does_nothing(config, tmp_path, capsys):
     output = capsys.readouterr().out
     assert "3 trials, 0 to do" in output
     assert "as measured here" in output
+
+
+@pytest.mark.parametrize(
+    ("experiment", "seconds"),
+    [
+        # of one trial, as python -m benchmarks.engines --whole all measures them
+        ("object_collection_general", {"Q": 5, "SF": 45, "SFR": 65, "MB SFR": 70}),
+        ("racer", {"CSFR": 280}),
+    ],
+)
+def test_estimates_are_of_the_right_size(experiment, seconds, tmp_path):
+    found = {
+        trial.agent.label: estimate(trial, RunFolder(tmp_path)).seconds
+        for trial in load_config(experiment).trials("paper")
+    }
+    for agent, expected in seconds.items():
+        assert expected / 1.5 < found[agent] < expected * 1.5
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.02, "0.0 s"), (59, "59.0 s"), (90, "1.5 min"), (9000, "2.5 h")]
+)
+def test_durations(seconds, text):
+    assert run.duration(seconds) == text
 
 
 def test_curves_for_tensorboard(config, tmp_path):
