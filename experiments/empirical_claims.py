@@ -362,11 +362,10 @@ def _direction(findings: Sequence[Finding]) -> str:
 
 
 def _scope(run: Run) -> str:
-    commit = run.manifest["provenance"].get("commit") or "unknown"
     rates = "best of several rates" if run.is_grid else "one combination of rates, not the best of a grid"
     problems = f"; {len(run.problems)} contradictions in its files" if run.problems else ""
     return (
-        f"{run.name}, profile {run.profile}: {run.size}, seed {run.config['seed']}, commit {commit[:10]}, "
+        f"{run.name}, profile {run.profile}: {run.size}, seed {run.config['seed']}, commit {run.commits}, "
         f"{rates}{problems}"
     )
 

@@ -134,10 +134,9 @@ def contents(findings: Findings) -> str:
     rows = []
     for run in findings.found:
         trials = sum(len(agent.trials) for agent in run.agents.values())
-        commit = str(run.manifest["provenance"].get("commit") or "unknown")[:10]
         labels = dict.fromkeys(label for _, label in run.agents)
         names = ", ".join(labels) if len(labels) < 6 else f"{len(labels)} agents"
-        rows.append((f"`{run.name}`", names, run.size, str(trials), f"`{commit}`"))
+        rows.append((f"`{run.name}`", names, run.size, str(trials), run.commits))
     return _block(tables.Sheet("", ("experiment", "agents", "size", "trials shown", "commit"), tuple(rows)))
 
 

@@ -340,7 +340,7 @@ def run_section(run: Run) -> str:
         ("size", run.size),
         ("seed", str(run.config["seed"])),
         ("engine", str(run.config["engine"])),
-        ("commit", provenance.get("commit") or "unknown"),
+        ("commit", run.commits),
         ("started on", f"{provenance.get('platform')}, Python {provenance.get('python')}, {packages}"),
         ("files", str(run.path)),
     )  # fmt: skip

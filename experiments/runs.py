@@ -79,6 +79,13 @@ class Run:
     """One sentence about the agents that have no trial at all; empty if each has one."""
 
     @property
+    def commits(self) -> str:
+        """Where its trials were finished, each commit once; a run may be continued by a later one."""
+        trials = (trial for agent in self.agents.values() for trial in agent.trials.values())
+        found = {str(trial.provenance.get("commit") or "unknown")[:10] for trial in trials}
+        return ", ".join(sorted(found)) or "unknown"
+
+    @property
     def config(self) -> Mapping[str, Any]:
         config: Mapping[str, Any] = self.manifest["config"]
         return config
