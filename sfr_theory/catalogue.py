@@ -21,6 +21,11 @@ from sfr_theory.claims import Claim, Verdict
 
 PROVED, SUPPORTED, REFUTED = Verdict.PROVED, Verdict.SUPPORTED, Verdict.REFUTED
 NEEDS_ASSUMPTION, NOT_CHECKED = Verdict.NEEDS_ASSUMPTION, Verdict.NOT_CHECKED
+REPRODUCED, NOT_REPRODUCED, INCONCLUSIVE = (
+    Verdict.REPRODUCED,
+    Verdict.NOT_REPRODUCED,
+    Verdict.INCONCLUSIVE,
+)
 
 
 @dataclass(frozen=True)
@@ -289,9 +294,9 @@ STATISTICS = Section("Statistics of the printed tables", (
 
 EXPERIMENTS = Section("Experimental results", (
     Claim("results/object-linear-sfr-above-sf", "fig:object_collection_env",
-          "Object collection, linear: SFR reaches a higher average reward than SF and Q", NOT_CHECKED),
+          "Object collection, linear: SFR reaches a higher average reward than SF and Q", REPRODUCED),
     Claim("results/object-general-sfr-above-sf", "fig:object_collection_env",
-          "Object collection, general: SFR reaches a higher average reward than SF and Q", NOT_CHECKED),
+          "Object collection, general: SFR reaches a higher average reward than SF and Q", REPRODUCED),
     Claim("results/object-linear-sfr-best", "fig:object_collection_env",
           "Object collection, linear: SFR reaches the highest average reward of all agents", NOT_CHECKED),
     Claim("results/object-general-sfr-best", "fig:object_collection_env",
@@ -303,9 +308,9 @@ EXPERIMENTS = Section("Experimental results", (
     Claim("results/object-eight-features", "c:environment_object_collection",
           "Eight learned features perform below four", NOT_CHECKED),
     Claim("results/object-stronger-for-general", "fig:results_total_reward",
-          "SFR's advantage over SF is larger for general than for linear rewards", NOT_CHECKED),
+          "SFR's advantage over SF is larger for general than for linear rewards", REPRODUCED),
     Claim("results/object-linear-model-based", "fig:results_total_reward",
-          "Linear: no significant difference between SFR and MB SFR (p = 0.186)", NOT_CHECKED),
+          "Linear: no significant difference between SFR and MB SFR (p = 0.186)", NOT_REPRODUCED),
     Claim("results/nonlinearity-trend", "fig:object_collection_env",
           "SF / SFR decreases with the non-linearity of the rewards", NOT_CHECKED),
     Claim("results/nonlinearity-near-linear", "fig:object_collection_env",
@@ -319,19 +324,20 @@ EXPERIMENTS = Section("Experimental results", (
     Claim("results/racer-sf-below-q", "fig:racer_env",
           "Racer: SF and all agents with learned rewards or features stay below Q", NOT_CHECKED),
     Claim("results/barreto-sfr-best", "fig:barreto_env_results_total_reward",
-          "Barreto's environment: SFR outperforms SF in speed and asymptotically", NOT_CHECKED),
+          "Barreto's environment: SFR outperforms SF in speed and asymptotically", INCONCLUSIVE),
     Claim("results/barreto-model-based", "fig:barreto_env_results_total_reward",
-          "Barreto's environment: no significant difference between MB SFR and SF (p = 0.121)", NOT_CHECKED),
+          "Barreto's environment: no significant difference between MB SFR and SF (p = 0.121)",
+          NOT_REPRODUCED),
     Claim("results/barreto-early-tasks", "c:appendix_barreto_task_results",
           "MB SFR learns faster than SF in the first 40 tasks, the -R agents of SFR in the first 70",
-          NOT_CHECKED),
+          NOT_REPRODUCED),
     Claim("results/barreto-sf-beats-q", "c:appendix_barreto_task_results",
           "All SF and SFR agents clearly outperform Q-learning", NOT_CHECKED),
     Claim("results/single-task", "c:discussion",
           "SFRQ-learning outperforms SF also in single tasks without transfer", NOT_CHECKED),
     Claim("results/easier-approximation", "c:discussion",
           "Hypothesis: xi is easier to approximate than psi", NOT_CHECKED),
-    Claim("results/p-values", "fig:results_total_reward", "The 163 printed p-values", NOT_CHECKED),
+    Claim("results/p-values", "fig:results_total_reward", "The 163 printed p-values", NOT_REPRODUCED),
 ))  # fmt: skip
 
 SECTIONS = (

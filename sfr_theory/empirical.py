@@ -35,8 +35,13 @@ def fingerprint(run: Path) -> str:
 
 
 def is_as_expected(claim: Claim, verdict: Verdict) -> bool:
-    """A catalogue that expects NOT CHECKED of an empirical claim has no opinion about results yet."""
-    return claim.expected in (Verdict.NOT_CHECKED, verdict)
+    """Expectations are about the paper's scale: only another decision contradicts them.
+
+    Fewer results than that leave a claim undecided, and where the catalogue expects NOT CHECKED it has no
+    opinion yet.
+    """
+    undecided = (Verdict.NOT_CHECKED, Verdict.INCONCLUSIVE)
+    return verdict in undecided or claim.expected in (Verdict.NOT_CHECKED, verdict)
 
 
 def to_json(runs: Iterable[Path], results: Path, outcomes: Iterable[Outcome]) -> dict[str, Any]:

@@ -235,6 +235,9 @@ def test_an_unexpected_verdict_on_results_is_one(tmp_path: Path) -> None:
     for expected, good in ((Verdict.NOT_REPRODUCED, False), (Verdict.NOT_CHECKED, True)):
         entry = Entry(Claim("results/x", "", "x", expected), result, ledger.FROM_RESULTS)
         assert entry.as_expected is good
+    for undecided in (Verdict.NOT_CHECKED, Verdict.INCONCLUSIVE):
+        claim = Claim("results/x", "", "x", Verdict.REPRODUCED)
+        assert Entry(claim, CheckResult(undecided, "n = 2"), ledger.FROM_RESULTS).as_expected
 
 
 @pytest.mark.parametrize(
