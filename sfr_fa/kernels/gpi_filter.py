@@ -28,8 +28,7 @@ visited in a task; each later visit reads the actions again that were updated si
 of all updates tells. The policy of the current task is evaluated at every step anyway.
 
 Tables run along outputs d, then actions a, then policies, so that inner loops are long; policies are padded
-to whole vector registers. Loops index whole arrays: a slice taken in compiled code costs as much as a dozen
-products.
+to whole vector registers.
 """
 
 from __future__ import annotations
