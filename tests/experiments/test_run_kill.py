@@ -50,12 +50,29 @@ def undisturbed(config, tmp_path):
     return contents(tmp_path / "undisturbed")
 
 
+@pytest.fixture
+def launch():
+    """experiments.run as a process of its own, which does not outlive the test."""
+    processes = []
+
+    def launched(*arguments):
+        processes.append(start(*arguments))
+        return processes[-1]
+
+    yield launched
+    for process in processes:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        process.stdout.close()
+
+
 def finish(process):
-    output, _ = process.communicate(timeout=120)
+    output, _ = process.communicate(timeout=180)
     return process.returncode, output
 
 
-def wait_for(condition, seconds=60.0):
+def wait_for(condition, seconds=180.0):  # long enough for a machine that does ten other things
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it has not happened"
@@ -89,15 +106,15 @@ def test_killed_in_the_middle_of_writing_a_checkpoint(tmp_path):
 
 
 @pytest.mark.slow
-def test_runner_and_workers_killed(config, undisturbed, tmp_path):
+def test_runner_and_workers_killed(config, undisturbed, tmp_path, launch):
     results = tmp_path / "r"
     for _ in range(2):
-        process = start(config, "--results", results, "--workers", 2)
+        process = launch(config, "--results", results, "--workers", 2)
         before = set(checkpoints(results))
         wait_for(lambda before=before: set(checkpoints(results)) - before)
         process.kill()
         process.communicate()
-    process = start(config, "--results", results, "--workers", 2)
+    process = launch(config, "--results", results, "--workers", 2)
     wait_for(lambda: len(worker_processes(process)) == 2)
     before = set(checkpoints(results))
     wait_for(lambda: set(checkpoints(results)) - before)
@@ -109,9 +126,9 @@ def test_runner_and_workers_killed(config, undisturbed, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
-def test_control_c(config, undisturbed, tmp_path, workers):
+def test_control_c(config, undisturbed, tmp_path, launch, workers):
     results = tmp_path / "r"
-    process = start(config, "--results", results, "--workers", workers)
+    process = launch(config, "--results", results, "--workers", workers)
     wait_for(lambda: checkpoints(results))
     pressed = time.monotonic()
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to workers as well
@@ -171,7 +188,7 @@ def test_progress_on_a_terminal(config, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_scheduler_with_two_workers_one_of_which_is_killed(config, undisturbed, tmp_path):
+def test_a_scheduler_with_two_workers_one_of_which_is_killed(config, undisturbed, tmp_path, launch):
     results = tmp_path / "r"
     address_file = tmp_path / "scheduler.json"
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -184,7 +201,7 @@ def test_a_scheduler_with_two_workers_one_of_which_is_killed(config, undisturbed
         options = ["--nthreads", "1", "--no-dashboard", "--no-nanny", "--local-directory", str(tmp_path)]
         started += [subprocess.Popen([*worker, *options], **quiet) for _ in range(2)]
         address = json.loads(address_file.read_text())["address"]
-        process = start(config, "--results", results, "--scheduler", address)
+        process = launch(config, "--results", results, "--scheduler", address)
         wait_for(lambda: checkpoints(results))
         started[1].kill()
         code, output = finish(process)

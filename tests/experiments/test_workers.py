@@ -93,7 +93,7 @@ def test_a_job_that_is_cancelled_is_submitted_again(tmp_path, monkeypatch):
     here = 'scheduler_options={"host": "127.0.0.1", "dashboard_address": null}'
     process = start(config, "--results", results, "--slurm", "--cluster-options", here)
     try:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 180
         while not list(results.rglob("*.task-*.npz")):
             assert time.monotonic() < deadline
             time.sleep(0.05)
