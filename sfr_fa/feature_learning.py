@@ -215,7 +215,8 @@ def _adam_step(
             p[j] -= rate * m[j] / (np.sqrt(v[j]) / correction + EPSILON)
 
 
-@njit(cache=True)
+# Without the lock of the interpreter, so that Ctrl-C and progress are served meanwhile.
+@njit(cache=True, nogil=True)
 def _adam(
     inputs: Any,
     rewards: Any,

@@ -156,7 +156,8 @@ def learn_reward(model: Reward, phi: Reals, reward: float, rate: float) -> None:
         read_mlp_reward(model.W1, model.b1, model.W2, model.b2, model.points, model.readout)
 
 
-@njit(cache=True)
+# Without the lock of the interpreter, so that Ctrl-C and progress are served meanwhile.
+@njit(cache=True, nogil=True)
 def run_task(
     world: World,
     noise: Noise,

@@ -196,7 +196,8 @@ def set_difference(cumulant: Reals, outputs: Reals, action: int, error: Reals) -
             error[g, j] = cumulant[g * U + j] - outputs[g, action * U + j]
 
 
-@njit(cache=True)
+# Without the lock of the interpreter, so that Ctrl-C and progress are served meanwhile.
+@njit(cache=True, nogil=True)
 def run_task(
     world: World, noise: Noise, rates: Rates, cumulant: Cumulant, policies: Policies, record: Record
 ) -> tuple[float, int, int, bool]:

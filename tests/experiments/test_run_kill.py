@@ -141,6 +141,22 @@ def test_control_c(config, undisturbed, tmp_path, launch, workers):
     assert contents(results) == undisturbed
 
 
+@pytest.mark.slow
+def test_control_c_does_not_wait_for_compiled_code(tmp_path, launch):
+    config = write_config(
+        tmp_path / "long.py", 'AgentSetup("SFR", "SFR"),', tasks=1, steps=6_000_000, engine="compiled"
+    )
+    process = launch(config, "--results", tmp_path / "r")
+    wait_for(lambda: list((tmp_path / "r").rglob("*.lock")))
+    time.sleep(3)  # it is in the kernel by then, for some twenty seconds
+    pressed = time.monotonic()
+    os.killpg(process.pid, signal.SIGINT)
+    code, output = finish(process)
+    assert time.monotonic() - pressed < 5
+    assert code == 130
+    assert "interrupted; the same command goes on from here" in output
+
+
 def read_terminal(terminal, process, until=b"\0"):
     """What a process writes to a terminal until it ends, or until some text comes."""
     seen = b""
