@@ -69,7 +69,7 @@ def test_who_is_ahead_in_words_is_ahead_in_numbers(committed, experiment, place,
 
 
 def test_the_words_about_the_ablation(committed):
-    """It is the clipping: without it SFR loses more than by any initial weights, and is where SF is."""
+    """It is the clipping: SFR hardly depends on initial weights, and nothing without clipping reaches it."""
     if committed.run("ablation") is None:
         pytest.skip("it has not been run")
 
@@ -77,10 +77,12 @@ def test_the_words_about_the_ablation(committed):
         return committed.agent("ablation", "linear", f"{variant}, {weights} weights").totals.mean()
 
     clipped, free = mean("SFR", "paper"), mean("SFR without clipping", "paper")
-    for variant in ("SF", "SFR", "SFR without clipping"):
-        for weights in ("matched", "zero"):
-            assert abs(mean(variant, weights) - mean(variant, "paper")) < clipped - free
-    assert abs(free - mean("SF", "paper")) < (clipped - free) / 2
+    for weights in ("paper", "matched", "zero"):
+        assert abs(mean("SFR", weights) - clipped) < (clipped - free) / 4
+        for variant in ("SF", "SFR without clipping"):
+            assert mean(variant, weights) < clipped - (clipped - free) / 2
+    alike = mean("SF", "matched") - mean("SFR without clipping", "matched")
+    assert abs(alike) < (clipped - free) / 4
 
 
 def test_figures_are_those_of_the_results(committed):
