@@ -184,7 +184,7 @@ def test_a_run_appears_with_where_it_comes_from(results, tmp_path):
         "Title of object_collection_general, profile reduced",
         "12 tasks x 20,000 steps x 3 repetitions",
         "seed: <code>0</code>",
-        "0123456789abcdef",
+        "commit: <code>0123456789</code>",
         "general: p-values of all pairs",
         "Time of one repetition",
         "results/object-general-sfr-best",
@@ -311,7 +311,7 @@ def test_the_page_in_a_browser(results, tmp_path):
 @pytest.mark.parametrize("width", [600, 1200])
 def test_a_screenshot_shows_every_agent_in_its_colour(results, tmp_path, width):
     """Figures are seen, not only loaded: pixels of each family's colour, and nothing at the right edge."""
-    seen = browser.screenshot(report.render(tmp_path, results), tmp_path, width, 9000)
+    seen = browser.screenshot(report.render(tmp_path, results), tmp_path, width, 16_000)
     for name, colour in figures.FAMILIES.items():
         rgb = [int(colour[k : k + 2], 16) for k in (1, 3, 5)]
         assert (seen == rgb).all(axis=-1).sum() > 200, name
