@@ -128,8 +128,8 @@ WHY = {
     "growth": "every step reads bounds for all K policies, six numbers for each of their rows",
     "bandwidth": "each row ends in a sum across a vector register, and each policy in a readout",
     "plain": "see the microseconds above: PyTorch's speed on this machine enters, too",
-    "run": "a slower or shared core; the growth with K is mostly the bounds of all K policies",
-    "compile": "a slower or shared core",
+    "run": "a slower or shared core; see the microseconds a step",
+    "compile": "each kernel is one large function, compiled for float32 and for float64",
     "pair": "two runs share the last level of cache, where the weights of 300 policies are",
 }
 """The likely reason where a goal is missed."""
