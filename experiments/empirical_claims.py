@@ -588,7 +588,7 @@ class Options:
 
 def main(options: Options) -> int:
     console = cli.output_console(options.json)
-    folder = Path(options.results)
+    folder = runs.existing(Path(options.results))
     found, unreadable = runs.load_all(folder)
     for sentence in unreadable:
         console.print(f"note: {sentence}", soft_wrap=True, markup=False)

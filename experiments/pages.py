@@ -295,7 +295,7 @@ def _read(paths: Iterable[str]) -> dict[Path, str]:
 
 def main(options: Options) -> int:
     pages = _read(options.pages)
-    findings = Findings.load(Path(options.results), Path())
+    findings = Findings.load(runs.existing(Path(options.results)), Path())
     changed = {}
     for path, text in pages.items():
         new = updated(text, findings.on(path))

@@ -13,7 +13,7 @@ import contextlib
 import json
 import signal
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -25,6 +25,7 @@ from rich.table import Table
 
 from experiments.config import ExperimentConfig, known_configs, load_config
 from experiments.estimates import Estimate, estimate
+from experiments.wording import duration, rates_text
 from experiments.workers import (
     JOB_QUEUES,
     Job,
@@ -37,7 +38,7 @@ from experiments.workers import (
 )
 from sfr_fa import results
 from sfr_fa.results import RunFolder, TrialState
-from sfr_fa.runner import ENGINES, PRECISIONS, RATE_NAMES, Trial, provenance
+from sfr_fa.runner import ENGINES, PRECISIONS, Trial, provenance
 from sfr_theory import cli
 from sfr_theory.errors import InputError
 
@@ -232,23 +233,11 @@ def show_grid(console: Console, folder: RunFolder, run: results.Run) -> None:
         if point.best:
             same = [p for p in points if (p.setting, p.agent) == (point.setting, point.agent)]
             mean = f"{point.mean_total_return:.4g}"
-            table.add_row(point.setting, point.agent, _rates(point.rates), mean, str(len(same)))
+            table.add_row(point.setting, point.agent, rates_text(point.rates), mean, str(len(same)))
     if table.rows:
         console.print(table)
     if not run.missing and not run.problems:
         results.write_new(folder.path / "grid.csv", results.grid_to_csv(points))
-
-
-def _rates(rates: Mapping[str, float]) -> str:
-    return ", ".join(f"{RATE_NAMES[name]} {value:g}" for name, value in rates.items())
-
-
-def duration(seconds: float) -> str:
-    """Seconds, minutes or hours, whichever reads best."""
-    for size, unit in ((3600, "h"), (60, "min")):
-        if seconds >= size:
-            return f"{seconds / size:.1f} {unit}"
-    return f"{seconds:.1f} s"
 
 
 def show_plan(
@@ -260,7 +249,7 @@ def show_plan(
     table = Table("setting", "agent", "rates", "repetitions", "tasks x steps", "to do", "time each", box=None)
     rows: dict[tuple[str, ...], list[Trial]] = {}
     for trial in trials:
-        place = (trial.setting.name, trial.agent.label, _rates(trial.agent.rates))
+        place = (trial.setting.name, trial.agent.label, rates_text(trial.agent.rates))
         rows.setdefault(place, []).append(trial)
     for (setting, agent, rates), group in rows.items():
         left = [t for t in group if folder.status(t.key, verify=False).state is not TrialState.FINISHED]

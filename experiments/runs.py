@@ -137,6 +137,13 @@ class Run:
         return f"{self.tasks:,} tasks x {self.steps:,} steps x {self.repetitions} repetitions"
 
 
+def existing(folder: Path) -> Path:
+    """A folder of results that a command was given."""
+    if not folder.is_dir():
+        raise InputError(f"there is no folder {folder}; experiments.run makes one, --results names another")
+    return folder
+
+
 def find(folder: Path) -> list[Path]:
     """The folders of runs, sorted."""
     return sorted(path.parent for path in folder.rglob("manifest.json"))

@@ -32,6 +32,7 @@ from rich.text import Text
 from experiments import runs
 from experiments.figures import MIDDLES, SEED, level_settings, ratio
 from experiments.runs import AgentRun, Run
+from experiments.wording import duration, rates_text
 from proofs_checks import p_values as printed_tables
 from proofs_checks.p_values import BELOW, DIGITS, SIGNIFICANT, Table
 from sfr_fa import statistics
@@ -196,11 +197,6 @@ def p_text(value: float) -> str:
 
 
 UNDER = f"<{10.0**-DIGITS:g}"
-RATE_NAMES = {"learning_rate": "α", "reward_learning_rate": "α_R", "model_learning_rate": "β"}
-
-
-def rates_text(rates: Mapping[str, float]) -> str:
-    return ", ".join(f"{RATE_NAMES.get(name, name)} {value:g}" for name, value in rates.items())
 
 
 # --- Total return ------------------------------------------------------------------------------------
@@ -511,14 +507,6 @@ def levels(run: Run) -> Sheet:
 
 
 # --- Times and rates ---------------------------------------------------------------------------------
-
-
-def duration(seconds: float) -> str:
-    """Seconds in the unit that suits them."""
-    for unit, name in ((3600.0, "h"), (60.0, "min"), (1.0, "s")):
-        if seconds >= unit:
-            return f"{seconds / unit:.3g} {name}"
-    return f"{1000 * seconds:.3g} ms"
 
 
 ALL_LEVELS = "all levels"

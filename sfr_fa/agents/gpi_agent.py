@@ -44,7 +44,7 @@ from sfr_fa.agents.policies import NewTask, OptimiserFactory, PolicyLibrary
 from sfr_fa.agents.readouts import Readout, ReadoutRule, readout_vector
 from sfr_fa.agents.transition import Transition, check_size, check_state, check_transition
 from sfr_fa.arrays import FloatArray, finite_number, positive_integer
-from sfr_fa.tasks import Task, as_task
+from sfr_fa.tasks import Task, TaskOrFunction, as_task
 from sfr_theory.errors import InputError
 from sfr_theory.gpi import gpi_choice
 
@@ -164,7 +164,7 @@ class GpiAgent:
 
     # --- The three verbs --------------------------------------------------------------------------
 
-    def start_task(self, task: Task | Callable[[FloatArray], Any] | None = None) -> None:
+    def start_task(self, task: TaskOrFunction | None = None) -> None:
         """Begin the next task: a task, or a vectorised function of features.
 
         Agents that learn the reward function online need not be told it.
@@ -234,7 +234,7 @@ class GpiAgent:
 
     # --- What can be asked ------------------------------------------------------------------------
 
-    def values(self, state: Any, reward: Task | Callable[[FloatArray], Any] | None = None) -> FloatArray:
+    def values(self, state: Any, reward: TaskOrFunction | None = None) -> FloatArray:
         """Q_k(s, a) of all stored policies under a reward function of the agent's features: (K, A).
 
         `reward` is a task or a vectorised function of features; without it, the current task counts. What can

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,7 @@ from sfr_fa.agents import GpiAgent
 from sfr_fa.agents.checkpoint import pack, unpack
 from sfr_fa.arrays import FloatArray
 from sfr_fa.engines.streams import Streams
-from sfr_fa.tasks import Task, as_task
+from sfr_fa.tasks import Task, TaskOrFunction, as_task
 from sfr_theory.errors import InputError
 
 FORMAT, VERSION = "sfr-engine", 1
@@ -93,7 +93,7 @@ class Engine:
             )
         self.environment, self.agent, self.streams, self.limit = environment, agent, streams, limit
 
-    def run_task(self, task: Task | Callable[[FloatArray], Any], steps: int) -> TaskResult:
+    def run_task(self, task: TaskOrFunction, steps: int) -> TaskResult:
         """Learn a new task, or a vectorised function of features, for so many steps."""
         if not isinstance(steps, (int, np.integer)) or steps < 1:
             raise InputError(f"steps is {steps!r}; a task has at least one step")

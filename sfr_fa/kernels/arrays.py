@@ -4,7 +4,7 @@
 which is what vectorises a scalar product; unlike `fastmath=True` it leaves NaN and infinity alone, so that
 divergence can be seen.
 
-`copy_to` and `fill` are slice assignments that compile in a tenth of the time.
+`copy_to` and `fill` are slice assignments as loops, for which Numba has less to compile.
 """
 
 from __future__ import annotations

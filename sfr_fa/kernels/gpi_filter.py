@@ -46,12 +46,12 @@ CELLS = 10
 RANK = 4
 """r: dimensions of the basis of a cell. `bound_columns` and `read_inner` are written out for four."""
 LANES = 16
-"""Tables are padded to a multiple of so many policies, a whole number of vector registers."""
+"""Tables are padded to a multiple of so many entries, a whole number of vector registers."""
 
 
-def padded(policies: int) -> int:
+def padded(count: int) -> int:
     """The next multiple of LANES."""
-    return -(-policies // LANES) * LANES
+    return -(-count // LANES) * LANES
 
 
 class Filter(NamedTuple):

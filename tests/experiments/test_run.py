@@ -395,13 +395,6 @@ def test_estimates_are_of_the_right_size(experiment, seconds, tmp_path):
         assert expected / 1.5 < found[agent] < expected * 1.5
 
 
-@pytest.mark.parametrize(
-    ("seconds", "text"), [(0.02, "0.0 s"), (59, "59.0 s"), (90, "1.5 min"), (9000, "2.5 h")]
-)
-def test_durations(seconds, text):
-    assert run.duration(seconds) == text
-
-
 def test_curves_for_tensorboard(config, tmp_path):
     assert run_config(config, tmp_path / "r", tensorboard=str(tmp_path / "curves"), agents=("Q",)) == 0
     events = list((tmp_path / "curves/general/Q/alpha_0.005/rep-00").glob("events*"))

@@ -1,6 +1,8 @@
 """Reading runs: what is sound is used, what is not is noticed and said."""
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -209,3 +211,14 @@ def test_what_experiments_run_writes_is_what_is_read_here(tmp_path):
     assert {label: a.returns.shape for (_, label), a in run.agents.items()} == dict.fromkeys(
         ("Q", "SF", "SFR"), (2, 2)
     )
+
+
+@pytest.mark.parametrize("module", ["empirical_claims", "pages"])
+def test_a_folder_that_is_not_there_gets_a_sentence(tmp_path, module):
+    done = subprocess.run(
+        [sys.executable, "-m", f"experiments.{module}", "--results", str(tmp_path / "none")],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "there is no folder" in done.stderr
+    assert "Traceback" not in done.stderr

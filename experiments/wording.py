@@ -1,0 +1,20 @@
+"""Numbers in words, alike in every table: durations and rates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+SYMBOLS = {"learning_rate": "α", "reward_learning_rate": "α_R", "model_learning_rate": "β"}
+
+
+def duration(seconds: float) -> str:
+    """Seconds in the unit that suits them."""
+    for unit, name in ((3600.0, "h"), (60.0, "min"), (1.0, "s")):
+        if seconds >= unit:
+            return f"{seconds / unit:.3g} {name}"
+    return f"{1000 * seconds:.3g} ms"
+
+
+def rates_text(rates: Mapping[str, float]) -> str:
+    """The rates of an agent, by their symbols."""
+    return ", ".join(f"{SYMBOLS.get(name, name)} {value:g}" for name, value in rates.items())

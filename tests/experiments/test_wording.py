@@ -1,0 +1,17 @@
+"""Durations and rates as tables show them."""
+
+import pytest
+
+from experiments.wording import duration, rates_text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.02, "20 ms"), (59, "59 s"), (90, "1.5 min"), (9000, "2.5 h"), (0, "0 ms")]
+)
+def test_durations(seconds, text):
+    assert duration(seconds) == text
+
+
+def test_rates():
+    assert rates_text({"learning_rate": 0.005, "model_learning_rate": 0.4}) == "α 0.005, β 0.4"
+    assert rates_text({"of_my_own": 2}) == "of_my_own 2"
