@@ -7,8 +7,10 @@ actions. For policy k and group g, at state s:
 
 **Layout.** Weights are stored input by input, so that a layer adds x_i times a row of weights to all of its
 outputs: no sums across a vector register. The state is shared, so the first layers of all policies are one
-matrix (state, K * width). Widths are padded with zeros to whole registers; padding is never read back, and
-its gradient is 0, so it stays 0.
+matrix. Network n = k G + g has its own block of rows in W_2 and W_3, and its own block of
+entries in each vector. Functions take whole arrays and where a block begins, because a view of a block costs
+as much as adding a few of its rows. Inputs are padded with zeros to a multiple of four, which are added at
+once; the gradient of padding is 0, so it stays 0.
 
 **Ties.** An output is b + x_0 w_0 + x_1 w_1 + ..., added in this order for every policy, whether it is
 evaluated alone or with all others: equal weights give equal values to the bit.
@@ -25,41 +27,53 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from sfr_fa.kernels.arrays import Reals, copy_to
-from sfr_fa.kernels.linear import dot
+from sfr_fa.kernels.arrays import REASSOCIATE, Reals
 
-REGISTER_BYTES = 32
 INPUTS_AT_ONCE = 4
 CONTRACT = {"contract"}
 """Fuse x * w + y, but keep the order of sums."""
 
 
-class Networks(NamedTuple):
-    """Weights of K policies, input by input, padded; H is the width of a hidden layer of one group."""
+class Shape(NamedTuple):
+    """Sizes of K policies of G networks each."""
 
+    policies: int
+    groups: int
+    units1: int
+    """H_1: units of a first layer, padded."""
+    units2: int
+    """H_2: units of a second layer, padded."""
+    outputs: int
+    """H_3 = A U: outputs of a network."""
+
+
+class Networks(NamedTuple):
+    """Weights of N = K G networks, input by input."""
+
+    shape: Shape
     W1: Reals
-    """(state, K * width of all groups): column (k, g, unit)."""
+    """(state, N H_1)."""
     b1: Reals
-    """(K * width of all groups,)."""
+    """(N H_1,)."""
     W2: Reals
-    """(K, G, H, width)."""
+    """(N H_1, H_2)."""
     b2: Reals
-    """(K, G, width)."""
+    """(N H_2,)."""
     W3: Reals
-    """(K, G, H, width)."""
+    """(N H_2, H_3)."""
     b3: Reals
-    """(K, G, width)."""
+    """(N H_3,)."""
 
 
 class Activations(NamedTuple):
     """What K policies compute at one state."""
 
     hidden1: Reals
-    """(K * width of all groups,)."""
+    """(N H_1,)."""
     hidden2: Reals
-    """(K, G, width)."""
+    """(N H_2,)."""
     outputs: Reals
-    """(K, G, width): entry a U + j is value(s, a)_{g,j}."""
+    """(N H_3,): entry n H_3 + a U + j is value(s, a)_{g,j}."""
 
 
 class Gradients(NamedTuple):
@@ -73,53 +87,53 @@ class Gradients(NamedTuple):
 # --- Packing --------------------------------------------------------------------------------------
 
 
-def padded(size: int, multiple: int) -> int:
-    """The smallest multiple that holds `size`."""
-    return -(-size // multiple) * multiple
+def padded(size: int) -> int:
+    """The next multiple of INPUTS_AT_ONCE."""
+    return -(-size // INPUTS_AT_ONCE) * INPUTS_AT_ONCE
 
 
 def pack(weights: tuple[Reals, Reals, Reals], biases: tuple[Reals, Reals, Reals]) -> Networks:
     """Networks from weights (K, G, out, in) and biases (K, G, 1, out) of the three layers, copied."""
-    K, G, H, S = weights[0].shape
+    K, G, H_1, S = weights[0].shape
     dtype = weights[0].dtype
-    lanes = REGISTER_BYTES // dtype.itemsize
-    rows = padded(H, INPUTS_AT_ONCE)
-    W1 = np.zeros((padded(S, INPUTS_AT_ONCE), K, padded(G * rows, lanes)), dtype)
-    b1 = np.zeros(W1.shape[1:], dtype)
-    _by_group(W1, G, rows)[:S, :, :, :H] = weights[0].transpose(3, 0, 1, 2)
-    _by_group(b1, G, rows)[:, :, :H] = biases[0][:, :, 0]
-    packed = [W1.reshape(len(W1), -1), b1.reshape(-1)]
-    for weight, bias in zip(weights[1:], biases[1:], strict=True):
-        outputs, inputs = weight.shape[2:]
-        W = np.zeros((K, G, padded(inputs, INPUTS_AT_ONCE), padded(outputs, lanes)), dtype)
-        b = np.zeros((K, G, W.shape[3]), dtype)
-        W[:, :, :inputs, :outputs] = weight.transpose(0, 1, 3, 2)
-        b[:, :, :outputs] = bias[:, :, 0]
-        packed += [W, b]
-    return Networks(*packed)
+    shape = Shape(K, G, padded(H_1), padded(weights[1].shape[2]), weights[2].shape[2])
+    units1, units2, outputs = (K * G * size for size in shape[2:])
+    networks = Networks(
+        shape,
+        W1=np.zeros((padded(S), units1), dtype),
+        b1=np.zeros(units1, dtype),
+        W2=np.zeros((units1, shape.units2), dtype),
+        b2=np.zeros(units2, dtype),
+        W3=np.zeros((units2, shape.outputs), dtype),
+        b3=np.zeros(outputs, dtype),
+    )
+    for stored, given in zip(_views(networks, weights), (*weights, *biases), strict=True):
+        stored[...] = given
+    return networks
 
 
 def unpack(
     networks: Networks, weights: tuple[Reals, Reals, Reals], biases: tuple[Reals, Reals, Reals]
 ) -> None:
     """Write the networks back into the arrays that `pack` took them from."""
-    K, G, H, S = weights[0].shape
-    rows = padded(H, INPUTS_AT_ONCE)
-    W1, b1 = networks.W1.reshape(len(networks.W1), K, -1), networks.b1.reshape(K, -1)
-    weights[0][...] = _by_group(W1, G, rows)[:S, :, :, :H].transpose(1, 2, 3, 0)
-    biases[0][:, :, 0] = _by_group(b1, G, rows)[:, :, :H]
-    for W, b, weight, bias in (
-        (networks.W2, networks.b2, weights[1], biases[1]),
-        (networks.W3, networks.b3, weights[2], biases[2]),
-    ):
-        outputs, inputs = weight.shape[2:]
-        weight[...] = W[:, :, :inputs, :outputs].transpose(0, 1, 3, 2)
-        bias[:, :, 0] = b[:, :, :outputs]
+    for stored, given in zip(_views(networks, weights), (*weights, *biases), strict=True):
+        given[...] = stored
 
 
-def _by_group(layer: Reals, groups: int, rows: int) -> Reals:
-    """A view (..., G, rows) of the units of a first layer (..., width)."""
-    return layer[..., : groups * rows].reshape(*layer.shape[:-1], groups, rows)
+def _views(networks: Networks, weights: tuple[Reals, Reals, Reals]) -> list[Reals]:
+    """The stored weights (K, G, out, in) and biases (K, G, 1, out), without the padding."""
+    K, G, _, S = weights[0].shape
+    W1 = networks.W1[:S].reshape(S, K, G, -1).transpose(1, 2, 0, 3)
+    W2, W3 = (W.reshape(K, G, -1, W.shape[1]) for W in (networks.W2, networks.W3))
+    biases = (b.reshape(K, G, 1, -1) for b in (networks.b1, networks.b2, networks.b3))
+    outputs, inputs = zip(*(weight.shape[2:] for weight in weights), strict=True)
+    return [
+        *(
+            W[:, :, :n, :m].transpose(0, 1, 3, 2)
+            for W, n, m in zip((W1, W2, W3), inputs, outputs, strict=True)
+        ),
+        *(b[..., :m] for b, m in zip(biases, outputs, strict=True)),
+    ]
 
 
 # --- Scratch --------------------------------------------------------------------------------------
@@ -134,145 +148,178 @@ def new_activations(networks: Networks) -> Activations:
 @njit(cache=True)
 def new_gradients(networks: Networks) -> Gradients:
     """Room for the gradients of one policy."""
-    K = networks.b2.shape[0]
+    shape, dtype = networks.shape, networks.b1.dtype
     return Gradients(
-        np.zeros_like(networks.b1[: networks.b1.shape[0] // K]),
-        np.zeros_like(networks.b2[0]),
-        np.zeros_like(networks.b3[0]),
+        np.zeros(shape.groups * shape.units1, dtype),
+        np.zeros(shape.groups * shape.units2, dtype),
+        np.zeros(shape.groups * shape.outputs, dtype),
     )
 
 
 # --- Values ---------------------------------------------------------------------------------------
+#
+# Indices are unsigned: signed ones may count from the end, and looking after that costs as much as adding.
+
+
+@njit(cache=True)
+def copy_block(values: Reals, copy: Reals, first: int, size: int) -> None:
+    """copy = values, from entry `first` on."""
+    begin = np.uintp(first)
+    for o in range(begin, begin + np.uintp(size)):
+        copy[o] = values[o]
 
 
 @njit(cache=True, fastmath=CONTRACT)
-def add_layer(inputs: Reals, weights: Reals, first: int, outputs: Reals) -> None:
-    """outputs[o] += sum_i inputs[i] weights[i, first + o], one input after another.
+def add_layer(
+    inputs: Reals, x: int, num_inputs: int, weights: Reals, row: int, column: int,
+    outputs: Reals, y: int, num_outputs: int,
+) -> None:  # fmt: skip
+    """outputs[y + o] += sum_i inputs[x + i] weights[row + i, column + o], one input after another."""
+    first_x, first_row, first_column, first_y = np.uintp(x), np.uintp(row), np.uintp(column), np.uintp(y)
+    i, end, one = np.uintp(0), np.uintp(num_inputs), np.uintp(1)
+    while i < end:
+        r_0, j = first_row + i, first_x + i
+        r_1, j_1 = r_0 + one, j + one
+        r_2, j_2 = r_1 + one, j_1 + one
+        r_3, j_3 = r_2 + one, j_2 + one
+        x_0, x_1, x_2, x_3 = inputs[j], inputs[j_1], inputs[j_2], inputs[j_3]
+        for o in range(np.uintp(num_outputs)):
+            w = first_column + o
+            total = outputs[first_y + o] + x_0 * weights[r_0, w]
+            total = total + x_1 * weights[r_1, w]
+            total = total + x_2 * weights[r_2, w]
+            outputs[first_y + o] = total + x_3 * weights[r_3, w]
+        i += np.uintp(INPUTS_AT_ONCE)
 
-    Indices are unsigned: signed ones may count from the end, and looking after that costs as much as adding.
+
+@njit(cache=True)
+def relu(values: Reals, first: int, size: int) -> None:
+    """max(0, x) in place, from entry `first` on; NaN stays NaN.
+
+    (x + |x|) / 2 is exact. A choice between x and 0 becomes a store under a mask, which is slow to read back.
     """
-    begin, end, one = np.uintp(first), np.uintp(outputs.shape[0]), np.uintp(1)
-    i, inputs_end = np.uintp(0), np.uintp(inputs.shape[0])
-    while i < inputs_end:
-        i_1 = i + one
-        i_2 = i_1 + one
-        i_3 = i_2 + one
-        x, x_1, x_2, x_3 = inputs[i], inputs[i_1], inputs[i_2], inputs[i_3]
-        for o in range(end):
-            total = outputs[o] + x * weights[i, begin + o]
-            total = total + x_1 * weights[i_1, begin + o]
-            total = total + x_2 * weights[i_2, begin + o]
-            outputs[o] = total + x_3 * weights[i_3, begin + o]
-        i = i_3 + one
+    begin, half = np.uintp(first), values.dtype.type(0.5)
+    for o in range(begin, begin + np.uintp(size)):
+        values[o] = half * (values[o] + abs(values[o]))
 
 
 @njit(cache=True)
-def relu(values: Reals) -> None:
-    """max(0, x) in place; NaN stays NaN."""
-    zero = values.dtype.type(0)
-    for o in range(values.shape[0]):
-        values[o] = zero if values[o] < zero else values[o]
+def evaluate(networks: Networks, first: int, count: int, state: Reals, values: Activations) -> None:
+    """Policies first ... first + count - 1 at a state; to the bit the same however they are grouped."""
+    shape, hidden1, hidden2, outputs = networks.shape, values.hidden1, values.hidden2, values.outputs
+    H_1, H_2, H_3 = shape.units1, shape.units2, shape.outputs
+    begin, size = first * shape.groups, count * shape.groups
 
+    copy_block(networks.b1, hidden1, begin * H_1, size * H_1)
+    add_layer(state, 0, state.shape[0], networks.W1, 0, begin * H_1, hidden1, begin * H_1, size * H_1)
+    relu(hidden1, begin * H_1, size * H_1)
 
-@njit(cache=True)
-def finish_policy(networks: Networks, k: int, values: Activations) -> None:
-    """Second and third layer of policy k."""
-    G, rows = networks.W2.shape[1], networks.W2.shape[2]
-    begin = k * (networks.b1.shape[0] // networks.b2.shape[0])
-    for g in range(G):
-        hidden1 = values.hidden1[begin + g * rows : begin + (g + 1) * rows]
-        hidden2, outputs = values.hidden2[k, g], values.outputs[k, g]
-        copy_to(networks.b2[k, g], hidden2)
-        add_layer(hidden1, networks.W2[k, g], 0, hidden2)
-        relu(hidden2)
-        copy_to(networks.b3[k, g], outputs)
-        add_layer(hidden2[: networks.W3.shape[2]], networks.W3[k, g], 0, outputs)
+    copy_block(networks.b2, hidden2, begin * H_2, size * H_2)
+    for n in range(begin, begin + size):
+        add_layer(hidden1, n * H_1, H_1, networks.W2, n * H_1, 0, hidden2, n * H_2, H_2)
+    relu(hidden2, begin * H_2, size * H_2)
+
+    copy_block(networks.b3, outputs, begin * H_3, size * H_3)
+    for n in range(begin, begin + size):
+        add_layer(hidden2, n * H_2, H_2, networks.W3, n * H_2, 0, outputs, n * H_3, H_3)
 
 
 @njit(cache=True)
 def evaluate_all(networks: Networks, state: Reals, values: Activations) -> None:
     """All policies at a state."""
-    copy_to(networks.b1, values.hidden1)
-    add_layer(state, networks.W1, 0, values.hidden1)
-    relu(values.hidden1)
-    for k in range(networks.b2.shape[0]):
-        finish_policy(networks, k, values)
-
-
-@njit(cache=True)
-def evaluate_one(networks: Networks, k: int, state: Reals, values: Activations) -> None:
-    """Policy k at a state, to the bit as `evaluate_all` has it."""
-    width = networks.b1.shape[0] // networks.b2.shape[0]
-    hidden1 = values.hidden1[k * width : (k + 1) * width]
-    copy_to(networks.b1[k * width : (k + 1) * width], hidden1)
-    add_layer(state, networks.W1, k * width, hidden1)
-    relu(hidden1)
-    finish_policy(networks, k, values)
+    evaluate(networks, 0, networks.shape.policies, state, values)
 
 
 # --- Readout --------------------------------------------------------------------------------------
 
 
 @njit(cache=True)
-def spread_readout(readout: Reals, num_actions: int, spread: Reals) -> None:
-    """v_{g,j} at every output (g, a U + j): `spread` has the shape of one policy's outputs."""
-    G = spread.shape[0]
-    U = readout.shape[0] // G
-    for g in range(G):
+def spread_readout(readout: Reals, shape: Shape, num_actions: int, k: int, spread: Reals) -> None:
+    """v_{g,j} at every output (g, a U + j) of policy k: `spread` is laid out as all outputs are."""
+    U = readout.shape[0] // shape.groups
+    for g in range(shape.groups):
+        begin = (k * shape.groups + g) * shape.outputs
         for a in range(num_actions):
             for j in range(U):
-                spread[g, a * U + j] = readout[g * U + j]
+                spread[begin + a * U + j] = readout[g * U + j]
 
 
 @njit(cache=True, fastmath=CONTRACT)
-def read_out(outputs: Reals, spread: Reals, floor: float, size: int, total: Reals, q: Reals) -> None:
-    """q[a] = sum_{g,j} v_{g,j} max(floor, value(s, a)_{g,j}); a floor of minus infinity clips nothing.
+def read_out(
+    outputs: Reals,
+    shape: Shape,
+    k: int,
+    spread: Reals,
+    i: int,
+    floor: float,
+    total: Reals,
+    q: Reals,
+    row: int,
+) -> None:
+    """q[row, a] = sum_{g,j} v_{g,j} max(floor, value_k(s, a)_{g,j}) with v of policy i.
 
-    `total`, as wide as the outputs of a group, is scratch: first the sum over g, then the one over j.
+    A floor of minus infinity clips nothing. `total`, as wide as the outputs of a group, is scratch: first the
+    sum over g, then the one over j.
     """
     zero, lowest = q.dtype.type(0), q.dtype.type(floor)
-    for o in range(total.shape[0]):
+    width, into = np.uintp(shape.outputs), np.uintp(row)
+    of_k, of_i = np.uintp(k * shape.groups) * width, np.uintp(i * shape.groups) * width
+    for o in range(width):
         total[o] = zero
-    for g in range(outputs.shape[0]):
-        values, weights = outputs[g], spread[g]
-        for o in range(total.shape[0]):
-            clipped = lowest if values[o] < lowest else values[o]
-            total[o] += weights[o] * clipped
-    for a in range(q.shape[0]):
-        q[a] = zero
-        for j in range(size):
-            q[a] += total[a * size + j]
+    for _ in range(shape.groups):
+        for o in range(width):
+            value = outputs[of_k + o]
+            total[o] += spread[of_i + o] * (lowest if value < lowest else value)
+        of_k += width
+        of_i += width
+    U = width // np.uintp(q.shape[1])
+    for a in range(np.uintp(q.shape[1])):
+        of_action = zero
+        for j in range(U):
+            of_action += total[a * U + j]
+        q[into, a] = of_action
 
 
 # --- Learning -------------------------------------------------------------------------------------
 
 
 @njit(cache=True, fastmath=CONTRACT)
-def add_outer(inputs: Reals, gradient: Reals, weights: Reals, first: int) -> None:
-    """weights[i, first + o] += inputs[i] gradient[o]."""
-    begin, end = np.uintp(first), np.uintp(gradient.shape[0])
+def add_outer(
+    inputs: Reals, x: int, num_inputs: int, gradient: Reals, d: int, size: int,
+    weights: Reals, row: int, column: int,
+) -> None:  # fmt: skip
+    """weights[row + i, column + o] += inputs[x + i] gradient[d + o]."""
+    first_x, first_d, first_row, first_column = np.uintp(x), np.uintp(d), np.uintp(row), np.uintp(column)
     zero = inputs.dtype.type(0)
-    for i in range(np.uintp(inputs.shape[0])):
-        x = inputs[i]
-        if x != zero:
-            for o in range(end):
-                weights[i, begin + o] += x * gradient[o]
+    for i in range(np.uintp(num_inputs)):
+        x_i = inputs[first_x + i]
+        if x_i != zero:
+            for o in range(np.uintp(size)):
+                weights[first_row + i, first_column + o] += x_i * gradient[first_d + o]
 
 
-@njit(cache=True)
-def backward(weights: Reals, gradient: Reals, first: int, activations: Reals, result: Reals) -> None:
-    """result[i] = sum_o weights[i, first + o] gradient[o] where unit i is active, else 0."""
+@njit(cache=True, fastmath=REASSOCIATE)
+def backward(
+    weights: Reals, row: int, column: int, gradient: Reals, d: int, size: int,
+    activations: Reals, x: int, num_inputs: int, result: Reals, y: int,
+) -> None:  # fmt: skip
+    """result[y + i] = sum_o weights[row + i, column + o] gradient[d + o] where unit i is active, else 0."""
+    first_row, first_column, first_d = np.uintp(row), np.uintp(column), np.uintp(d)
+    first_x, first_y = np.uintp(x), np.uintp(y)
     zero = result.dtype.type(0)
-    for i in range(weights.shape[0]):
-        row = weights[i, first : first + gradient.shape[0]]
-        result[i] = dot(row, gradient) if activations[i] > zero else zero
+    for i in range(np.uintp(num_inputs)):
+        total = zero
+        if activations[first_x + i] > zero:
+            for o in range(np.uintp(size)):
+                total += weights[first_row + i, first_column + o] * gradient[first_d + o]
+        result[first_y + i] = total
 
 
 @njit(cache=True)
-def add_to(values: Reals, total: Reals) -> None:
-    """total += values."""
-    for o in range(values.shape[0]):
-        total[o] += values[o]
+def add_block(values: Reals, total: Reals, first: int, size: int) -> None:
+    """total[first + o] += values[o]."""
+    for o in range(size):
+        total[first + o] += values[o]
 
 
 @njit(cache=True)
@@ -290,24 +337,22 @@ def descend(
 
     error (G, U); `values` are the activations at the state.
     """
+    shape = networks.shape
     G, U = error.shape
-    rows = networks.W2.shape[2]
-    width = gradients.hidden1.shape[0]
+    H_1, H_2, H_3 = shape.units1, shape.units2, shape.outputs
+    d1, d2, d3 = gradients.hidden1, gradients.hidden2, gradients.outputs
     step = error.dtype.type(rate)
-    first = action * U
+    column = action * U
     for g in range(G):
-        hidden1 = values.hidden1[k * width + g * rows : k * width + (g + 1) * rows]
-        hidden2 = values.hidden2[k, g][: networks.W3.shape[2]]
-        d1, d2 = gradients.hidden1[g * rows : (g + 1) * rows], gradients.hidden2[g]
-        d3 = gradients.outputs[g, :U]
+        n, of_1, of_2, of_3 = k * G + g, g * H_1, g * H_2, g * H_3
         for j in range(U):
-            d3[j] = step * error[g, j]
+            d3[of_3 + j] = step * error[g, j]
+            networks.b3[n * H_3 + column + j] += d3[of_3 + j]
         # Gradients pass through the weights as they were before the step.
-        backward(networks.W3[k, g], d3, first, hidden2, d2)
-        backward(networks.W2[k, g], d2, 0, hidden1, d1)
-        add_outer(hidden2, d3, networks.W3[k, g], first)
-        add_to(d3, networks.b3[k, g, first : first + U])
-        add_outer(hidden1, d2, networks.W2[k, g], 0)
-        add_to(d2, networks.b2[k, g])
-    add_outer(state, gradients.hidden1, networks.W1, k * width)
-    add_to(gradients.hidden1, networks.b1[k * width : (k + 1) * width])
+        backward(networks.W3, n * H_2, column, d3, of_3, U, values.hidden2, n * H_2, H_2, d2, of_2)
+        backward(networks.W2, n * H_1, 0, d2, of_2, H_2, values.hidden1, n * H_1, H_1, d1, of_1)
+        add_outer(values.hidden2, n * H_2, H_2, d3, of_3, U, networks.W3, n * H_2, column)
+        add_outer(values.hidden1, n * H_1, H_1, d2, of_2, H_2, networks.W2, n * H_1, 0)
+    add_outer(state, 0, state.shape[0], d1, 0, G * H_1, networks.W1, 0, k * G * H_1)
+    add_block(d1, networks.b1, k * G * H_1, G * H_1)
+    add_block(d2, networks.b2, k * G * H_2, G * H_2)

@@ -23,16 +23,15 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from sfr_fa.kernels.arrays import Integers, Reals
+from sfr_fa.kernels.arrays import Integers, Reals, copy_to
 from sfr_fa.kernels.dynamics import RacerGeometry, drive, marker_distances
 from sfr_fa.kernels.encoding import FloatArray, circle_code
-from sfr_fa.kernels.linear import first_largest
 from sfr_fa.kernels.mlp import (
     Networks,
-    copy_to,
+    Shape,
     descend,
+    evaluate,
     evaluate_all,
-    evaluate_one,
     new_activations,
     new_gradients,
     read_out,
@@ -166,34 +165,35 @@ def finite(values: Reals) -> bool:
 
 
 @njit(cache=True)
-def best_policy(q: Reals) -> int:
-    """argmax over k of max over a of q[k, a], the first of ties."""
-    best = 0
-    largest = q[0, first_largest(q[0])]
-    for k in range(1, q.shape[0]):
-        value = q[k, first_largest(q[k])]
-        if value > largest:
-            best, largest = k, value
-    return best
+def best_pair(q: Reals) -> tuple[int, int]:
+    """argmax over (k, a) of q[k, a], the first of ties."""
+    best, action, largest = 0, 0, q[0, 0]
+    for k in range(q.shape[0]):
+        for a in range(q.shape[1]):
+            if q[k, a] > largest:
+                best, action, largest = k, a, q[k, a]
+    return best, action
 
 
 @njit(cache=True)
-def add_discounted(outputs: Reals, action: int, gamma: float, error: Reals) -> None:
-    """error_{g,j} += gamma value(s, a)_{g,j}."""
+def add_discounted(outputs: Reals, shape: Shape, k: int, action: int, gamma: float, error: Reals) -> None:
+    """error_{g,j} += gamma value_k(s, a)_{g,j}."""
     G, U = error.shape
     factor = error.dtype.type(gamma)
     for g in range(G):
+        begin = (k * G + g) * shape.outputs + action * U
         for j in range(U):
-            error[g, j] += factor * outputs[g, action * U + j]
+            error[g, j] += factor * outputs[begin + j]
 
 
 @njit(cache=True)
-def set_difference(cumulant: Reals, outputs: Reals, action: int, error: Reals) -> None:
-    """error_{g,j} = c_{g,j} - value(s, a)_{g,j}."""
+def set_difference(cumulant: Reals, outputs: Reals, shape: Shape, k: int, action: int, error: Reals) -> None:
+    """error_{g,j} = c_{g,j} - value_k(s, a)_{g,j}."""
     G, U = error.shape
     for g in range(G):
+        begin = (k * G + g) * shape.outputs + action * U
         for j in range(U):
-            error[g, j] = cumulant[g * U + j] - outputs[g, action * U + j]
+            error[g, j] = cumulant[g * U + j] - outputs[begin + j]
 
 
 # Without the lock of the interpreter, so that Ctrl-C and progress are served meanwhile.
@@ -205,7 +205,8 @@ def run_task(
     networks, readouts, floor = policies.networks, policies.readouts, policies.floor
     dtype = readouts.dtype
     K, D = readouts.shape
-    G = networks.b3.shape[1]
+    shape = networks.shape
+    G = shape.groups
     U = D // G
     i = K - 1
 
@@ -218,11 +219,11 @@ def run_task(
     values, next_values = new_activations(networks), new_activations(networks)
     gradients = new_gradients(networks)
     error_i, error_c = np.zeros((G, U), dtype), np.zeros((G, U), dtype)
-    q, q_c = np.zeros((K, NUM_ACTIONS), dtype), np.zeros(NUM_ACTIONS, dtype)
-    total = np.zeros_like(networks.b3[0, 0])
+    q, q_c = np.zeros((K, NUM_ACTIONS), dtype), np.zeros((1, NUM_ACTIONS), dtype)
+    total = np.zeros(shape.outputs, dtype)
     spread = np.zeros_like(networks.b3)
     for k in range(K):
-        spread_readout(readouts[k], NUM_ACTIONS, spread[k])
+        spread_readout(readouts[k], shape, NUM_ACTIONS, k, spread)
 
     total_reward, episodes, steps_of_episode = 0.0, 0, 0
     x, y, angle = 0.0, 0.0, 0.0
@@ -238,17 +239,17 @@ def run_task(
             observe(x, y, angle, world, exact, state)
             evaluate_all(networks, state, values)
             for k in range(K):
-                read_out(values.outputs[k], spread[i], floor, U, total, q[k])
+                read_out(values.outputs, shape, k, spread, i, floor, total, q, k)
 
         # c <- argmax_k max_a sum_d value_k(s_t, a)_d v_i,d
-        c = best_policy(q)
+        c, greedy_action = best_pair(q)
         record.gpi_counts[c] += 1
 
         # With probability epsilon select a random action a_t, otherwise a_t <- argmax_a of policy c
         if noise.exploration[t, 0] < rates.epsilon:
             action = int(noise.exploration[t, 1] * NUM_ACTIONS)
         else:
-            action = first_largest(q[c])
+            action = greedy_action
         record.actions[t] = action
 
         # Take action a_t and observe reward r_t and next state s_{t+1}
@@ -274,7 +275,7 @@ def run_task(
             copy_to(phi, phi_t)
             learn_linear_reward(policies.reward_weights, phi_t, dtype.type(reward), dtype.type(rates.reward))
             read_linear_reward(policies.reward_weights, policies.points, readouts[i])
-            spread_readout(readouts[i], NUM_ACTIONS, spread[i])
+            spread_readout(readouts[i], shape, NUM_ACTIONS, i, spread)
 
         # c_t is what the policies sum up
         if cumulant.kind == REWARD:
@@ -284,21 +285,21 @@ def run_task(
         else:
             tent_code(phi, cumulant.centres, code)
             copy_to(code, c_t)
-        set_difference(c_t, values.outputs[i], action, error_i)
-        set_difference(c_t, values.outputs[c], action, error_c)
+        set_difference(c_t, values.outputs, shape, i, action, error_i)
+        set_difference(c_t, values.outputs, shape, c, action, error_c)
 
         if bootstraps:
             # abar <- argmax_a max_k sum_d value_k(s_{t+1}, a)_d v_i,d
             evaluate_all(networks, next_state, next_values)
             for k in range(K):
-                read_out(next_values.outputs[k], spread[i], floor, U, total, q[k])
-            greedy_next_action = first_largest(q[best_policy(q)])
-            add_discounted(next_values.outputs[i], greedy_next_action, rates.gamma, error_i)
+                read_out(next_values.outputs, shape, k, spread, i, floor, total, q, k)
+            _, greedy_next_action = best_pair(q)
+            add_discounted(next_values.outputs, shape, i, greedy_next_action, rates.gamma, error_i)
             if c != i:
                 # abar <- argmax_a sum_d value_c(s_{t+1}, a)_d v_c,d
-                read_out(next_values.outputs[c], spread[c], floor, U, total, q_c)
-                greedy_next_action = first_largest(q_c)
-                add_discounted(next_values.outputs[c], greedy_next_action, rates.gamma, error_c)
+                read_out(next_values.outputs, shape, c, spread, c, floor, total, q_c, 0)
+                _, greedy_next_action = best_pair(q_c)
+                add_discounted(next_values.outputs, shape, c, greedy_next_action, rates.gamma, error_c)
 
         # Update theta_i with sum_d (c_t + gamma_t value_i(s_{t+1}, abar) - value_i(s_t, a_t))_d^2
         descend(networks, i, state, action, values, error_i, rates.value, gradients)
@@ -313,9 +314,9 @@ def run_task(
             exact, next_exact = next_exact, exact
             state, next_state = next_state, state
             values, next_values = next_values, values
-            evaluate_one(networks, i, state, values)
-            read_out(values.outputs[i], spread[i], floor, U, total, q[i])
+            evaluate(networks, i, 1, state, values)
+            read_out(values.outputs, shape, i, spread, i, floor, total, q, i)
             if c != i:
-                evaluate_one(networks, c, state, values)
-                read_out(values.outputs[c], spread[i], floor, U, total, q[c])
+                evaluate(networks, c, 1, state, values)
+                read_out(values.outputs, shape, c, spread, i, floor, total, q, c)
     return total_reward, episodes, T, True

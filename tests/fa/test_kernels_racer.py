@@ -224,7 +224,7 @@ def test_values_are_those_of_the_modules(policies, shape, dtype, seed):
     values = mlp.new_activations(networks)
     mlp.evaluate_all(networks, state, values)
     G, U = shape[:2]
-    ours = values.outputs[:, :, : 3 * U].reshape(policies, G, 3, U).transpose(0, 2, 1, 3)
+    ours = values.outputs.reshape(policies, G, 3, U).transpose(0, 2, 1, 3)
     theirs = stacked_values(modules[0], stacks, torch.from_numpy(state)[None])[:, 0].numpy()
     tolerance = 120 * np.finfo(dtype).eps * max(1.0, np.abs(theirs).max())
     np.testing.assert_allclose(ours.reshape(theirs.shape), theirs, rtol=0, atol=tolerance)
@@ -246,7 +246,7 @@ def test_a_step_of_sgd_is_autograds(policies, shape, dtype, seed, action, rate):
     networks = mlp.pack(*layers(stacks))
     values, gradients = mlp.new_activations(networks), mlp.new_gradients(networks)
     mlp.evaluate_all(networks, state, values)
-    error = target - values.outputs[k, :, action * U : (action + 1) * U]
+    error = target - values.outputs.reshape(policies, G, 3, U)[k, :, action]
     mlp.descend(networks, k, state, action, values, error, 2 * rate, gradients)
     mlp.unpack(networks, *layers(stacks))
 
@@ -276,36 +276,45 @@ def test_equal_policies_have_equal_values_to_the_bit(policies, shape, dtype, see
     values, alone = mlp.new_activations(networks), mlp.new_activations(networks)
     mlp.evaluate_all(networks, state, values)
     readout = np.random.default_rng(seed).normal(size=shape[0] * shape[1]).astype(dtype)
-    spread, total = np.zeros_like(networks.b3[0]), np.zeros_like(networks.b3[0, 0])
-    mlp.spread_readout(readout, 3, spread)
+    spread, total = np.zeros_like(networks.b3), np.zeros(networks.shape.outputs, dtype)
+    mlp.spread_readout(readout, networks.shape, 3, 0, spread)
     q = np.zeros((policies, 3), dtype)
     for k in range(policies):
-        mlp.evaluate_one(networks, k, state, alone)
-        mlp.read_out(values.outputs[k], spread, 0.0, shape[1], total, q[k])
+        mlp.evaluate(networks, k, 1, state, alone)
+        mlp.read_out(values.outputs, networks.shape, k, spread, 0, 0.0, total, q, k)
     np.testing.assert_array_equal(alone.outputs, values.outputs)
-    np.testing.assert_array_equal(values.outputs, np.broadcast_to(values.outputs[:1], values.outputs.shape))
-    np.testing.assert_array_equal(q, np.broadcast_to(q[:1], q.shape))
-    assert kernel.best_policy(q) == 0
+    for of_policies in (values.outputs.reshape(policies, -1), q):
+        np.testing.assert_array_equal(of_policies, np.broadcast_to(of_policies[:1], of_policies.shape))
+    assert kernel.best_pair(q) == (0, int(q[0].argmax()))
 
 
 @given(seed=SEEDS, floor=st.sampled_from([0.0, -math.inf]))
 def test_readout_clips_where_it_is_told(seed, floor):
+    """The values of policy 1 with the readout of policy 2, as torch has them."""
     rng = np.random.default_rng(seed)
-    outputs, readout = rng.normal(size=(3, 40)), rng.normal(size=33)
-    spread, total, q = np.zeros((3, 40)), np.zeros(40), np.zeros(3)
-    mlp.spread_readout(readout, 3, spread)
-    mlp.read_out(outputs, spread, floor, 11, total, q)
+    shape = mlp.Shape(policies=3, groups=3, units1=4, units2=4, outputs=33)
+    outputs, readout = rng.normal(size=(3, 3, 33)), rng.normal(size=33)
+    spread, total, q = np.zeros(3 * 3 * 33), np.zeros(33), np.zeros((1, 3))
+    mlp.spread_readout(readout, shape, 3, 2, spread)
+    mlp.read_out(outputs.ravel(), shape, 1, spread, 2, floor, total, q, 0)
     clip = clip_at_zero if floor == 0 else no_clip
-    values = outputs[:, :33].reshape(3, 3, 11).transpose(1, 0, 2).reshape(3, 33)
+    values = outputs[1].reshape(3, 3, 11).transpose(1, 0, 2).reshape(3, 33)
     expected = (clip(torch.from_numpy(values)).numpy() * readout).sum(axis=1)
-    np.testing.assert_allclose(q, expected, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(q[0], expected, rtol=0, atol=1e-13)
+
+
+@given(K=st.integers(1, 6), seed=SEEDS)
+def test_the_first_of_the_best_pairs_wins(K, seed):
+    """Few different numbers, so that most draws have ties."""
+    q = np.random.default_rng(seed).integers(0, 3, (K, 3)).astype(np.float32)
+    assert kernel.best_pair(q) == divmod(int(q.argmax()), 3)
 
 
 def test_not_a_number_passes_through_the_layers():
     """Or a diverged network would look like a dead one."""
-    values = np.array([math.nan, -1.0, 2.0, math.inf])
-    mlp.relu(values)
-    np.testing.assert_array_equal(values, [math.nan, 0.0, 2.0, math.inf])
+    values = np.array([-5.0, math.nan, -1.0, 2.0, 5e-324, math.inf, -5.0])
+    mlp.relu(values, 1, 5)
+    np.testing.assert_array_equal(values, [-5.0, math.nan, 0.0, 2.0, 5e-324, math.inf, -5.0])
 
 
 @given(seed=SEEDS)
