@@ -67,6 +67,8 @@ class Options:
     """For dask-jobqueue, such as queue=long walltime=12:00:00 memory=4GB; lists as JSON."""
     agents: tuple[str, ...] = ()
     """Only these agents, by label; all others stay to be done."""
+    learning_rates: tuple[float, ...] = ()
+    """Only agents with these rates alpha, for instance to repeat the best of a grid more often."""
     repetitions: tuple[int, ...] = ()
     """Only these repetitions, counted from 0."""
     engine: str | None = None
@@ -111,6 +113,11 @@ class Options:
         for agent in self.agents:
             if agent not in config.labels:
                 raise InputError(f"{config.name} has no agent {agent!r}; it has {', '.join(config.labels)}")
+        known_rates = sorted({agent.learning_rate for part in config.parts for agent in part.agents})
+        for rate in self.learning_rates:
+            if rate not in known_rates:
+                there = ", ".join(f"{known:g}" for known in known_rates)
+                raise InputError(f"{config.name} has no learning rate {rate:g}; it has {there}")
         count = config.profile(self.profile).repetitions
         for repetition in self.repetitions:
             if not 0 <= repetition < count:
@@ -119,6 +126,7 @@ class Options:
             trial
             for trial in config.trials(self.profile)
             if (not self.agents or trial.agent.label in self.agents)
+            and (not self.learning_rates or trial.agent.learning_rate in self.learning_rates)
             and (not self.repetitions or trial.repetition in self.repetitions)
         )
 

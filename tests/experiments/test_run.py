@@ -341,11 +341,20 @@ def test_some_agents_now_and_the_others_later(config, undisturbed, tmp_path, cap
     assert contents(tmp_path / "r") == undisturbed
 
 
+def test_one_rate_of_a_grid_can_be_repeated_more_often(tmp_path, capsys):
+    agents = 'AgentSetup("SFR", "SFR"), AgentSetup("SFR", "SFR", learning_rate=0.01),'
+    config = write_config(tmp_path / "c.py", agents=agents)
+    assert run_config(config, tmp_path / "r", learning_rates=(0.01,)) == 0
+    assert "1 of 2 trials are finished" in capsys.readouterr().out
+    assert (tmp_path / "r/tiny/smoke/general/SFR/alpha_0.01/rep-00.csv").exists()
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
         ({"profile": "huge"}, "tiny has no profile 'huge'; it has smoke"),
         ({"agents": ("SFRR",)}, "tiny has no agent 'SFRR'; it has Q, SF, SFR"),
+        ({"learning_rates": (0.3,)}, "tiny has no learning rate 0.3; it has 0.005"),
         ({"repetitions": (1,)}, "there is no repetition 1"),
         ({"engine": "warp"}, "--engine is 'warp'"),
         ({"precision": "float16"}, "--precision is 'float16'"),
