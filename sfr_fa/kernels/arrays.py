@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 Reals = NDArray[Any]
@@ -22,14 +22,14 @@ Integers = NDArray[np.int64]
 REASSOCIATE = {"reassoc", "contract", "nsz", "arcp"}
 
 
-@njit(cache=True)
+@register_jitable
 def copy_to(values: Reals, copy: Reals) -> None:
     """copy[:] = values."""
     for j in range(values.shape[0]):
         copy[j] = values[j]
 
 
-@njit(cache=True)
+@register_jitable
 def fill(values: Reals, value: float) -> None:
     """values[:] = value."""
     for j in range(values.shape[0]):

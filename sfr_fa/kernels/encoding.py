@@ -36,16 +36,39 @@ for _centres in (SQUARE_CENTRES, TORUS_CENTRES, ANGLE_CENTRES):
 
 
 @register_jitable
+def write_interval_code(x: float, centres: FloatArray, sigma: float, code: FloatArray) -> None:
+    """code[i] = g_i(x) = exp(-(x - c_i)^2 / sigma) on a line.
+
+    A loop, in Python as in compiled code: both call the same exp, so that their codes agree to the bit.
+    """
+    for i in range(len(centres)):
+        along = x - centres[i]
+        code[i] = math.exp(-(along * along) / sigma)
+
+
+@register_jitable
 def interval_code(x: float, centres: FloatArray, sigma: float) -> FloatArray:
-    """g_i(x) = exp(-(x - c_i)^2 / sigma) on a line."""
-    return np.exp(-((x - centres) ** 2) / sigma)
+    """g_i(x) of all centres."""
+    code = np.empty(len(centres))
+    write_interval_code(x, centres, sigma, code)
+    return code
+
+
+@register_jitable
+def write_circle_code(x: float, centres: FloatArray, period: float, sigma: float, code: FloatArray) -> None:
+    """code[i] = exp(-d(x, c_i)^2 / sigma) on a circle; x and c_i lie at most one period apart."""
+    for i in range(len(centres)):
+        along = abs(x - centres[i])
+        distance = min(along, period - along)
+        code[i] = math.exp(-(distance * distance) / sigma)
 
 
 @register_jitable
 def circle_code(x: float, centres: FloatArray, period: float, sigma: float) -> FloatArray:
-    """g_i(x) = exp(-d(x, c_i)^2 / sigma) on a circle; x and c_i lie at most one period apart."""
-    along = np.abs(x - centres)
-    return np.exp(-(np.minimum(along, period - along) ** 2) / sigma)
+    """The code of x on a circle, of all centres."""
+    code = np.empty(len(centres))
+    write_circle_code(x, centres, period, sigma, code)
+    return code
 
 
 @register_jitable

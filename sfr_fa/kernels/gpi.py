@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+from numba.extending import register_jitable
 
 from sfr_fa.kernels.arrays import Integers, Reals
 from sfr_fa.kernels.gpi_filter import padded
@@ -55,7 +55,7 @@ def new_search(policies: int, rows: int, num_actions: int, dtype: np.dtype) -> S
     )
 
 
-@njit(cache=True)
+@register_jitable
 def evaluate(k: int, weights: Reals, state: Reals, readout: Reals, clip: bool, search: Search) -> None:
     """The exact values of policy k at this state."""
     policy_values(weights[k], state, search.values[k])
@@ -65,7 +65,7 @@ def evaluate(k: int, weights: Reals, state: Reals, readout: Reals, clip: bool, s
     search.how_many[0] += 1
 
 
-@njit(cache=True)
+@register_jitable
 def evaluate_again(
     k: int, first: int, last: int, weights: Reals, state: Reals, readout: Reals, clip: bool, search: Search
 ) -> None:
@@ -79,7 +79,7 @@ def evaluate_again(
     search.best[k] = read_out(search.values[k], readout, clip, search.q[k])
 
 
-@njit(cache=True)
+@register_jitable
 def best_policy(weights: Reals, state: Reals, readout: Reals, clip: bool, search: Search) -> int:
     """The first policy of largest value; evaluates whatever might be it."""
     best, bound, evaluated, candidates = search.best, search.bound, search.evaluated, search.candidates

@@ -36,7 +36,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+from numba.extending import register_jitable
 
 from sfr_fa.kernels.arrays import REASSOCIATE, Integers, Reals
 from sfr_fa.kernels.encoding import FloatArray, interval_code
@@ -139,7 +139,7 @@ def new_filter(
 # --- Reading weights into tables ---------------------------------------------------------------------
 
 
-@njit(cache=True, fastmath=REASSOCIATE)
+@register_jitable(fastmath=REASSOCIATE)
 def read_inner(bases: Reals, g: int, weights: Reals, k: int, a: int, column: int, inner: Reals) -> None:
     """U_j . theta_p of an action of policy k, into the table of cell g."""
     zero = bases[g, 0, 0] - bases[g, 0, 0]
@@ -158,7 +158,7 @@ def read_inner(bases: Reals, g: int, weights: Reals, k: int, a: int, column: int
         inner[g, d, 3, column] = sum_3
 
 
-@njit(cache=True)
+@register_jitable
 def bring_up_to_date(known: Filter, g: int, weights: Reals) -> None:
     """Make the table of cell g, or read again what has changed since its last visit."""
     bases, inner, updates, newest, seen = known.bases, known.inner, known.updates, known.newest, known.seen
@@ -177,7 +177,7 @@ def bring_up_to_date(known: Filter, g: int, weights: Reals) -> None:
     seen[g] = num_updates
 
 
-@njit(cache=True, fastmath=REASSOCIATE)
+@register_jitable(fastmath=REASSOCIATE)
 def read_memory(
     weights: Reals, k: int, a: int, column: int, P: int, slack: float, memory: FloatArray,
     of_memory: Reals, memory_part: Reals, norms: Reals,
@@ -200,7 +200,7 @@ def read_memory(
         memory_part[d, column] = total
 
 
-@njit(cache=True)
+@register_jitable
 def read_policy(known: Filter, k: int, a: int, weights: Reals, memory: FloatArray) -> None:
     """What does not depend on a cell, of an action of policy k."""
     column = a * known.of_actions.shape[1] + k
@@ -210,7 +210,7 @@ def read_policy(known: Filter, k: int, a: int, weights: Reals, memory: FloatArra
     )  # fmt: skip
 
 
-@njit(cache=True)
+@register_jitable
 def begin_task(known: Filter, weights: Reals, memory: FloatArray) -> None:
     """Read all policies."""
     for k in range(weights.shape[0]):
@@ -218,7 +218,7 @@ def begin_task(known: Filter, weights: Reals, memory: FloatArray) -> None:
             read_policy(known, k, a, weights, memory)
 
 
-@njit(cache=True)
+@register_jitable
 def note_update(known: Filter, k: int, action: int, weights: Reals, memory: FloatArray) -> None:
     """The weights of an action of policy k have changed."""
     read_policy(known, k, action, weights, memory)
@@ -228,7 +228,7 @@ def note_update(known: Filter, k: int, action: int, weights: Reals, memory: Floa
     known.num_updates[0] += 1
 
 
-@njit(cache=True)
+@register_jitable
 def begin_episode(known: Filter) -> None:
     """Nothing has been collected."""
     part, of_memory = known.memory_part, known.of_memory
@@ -238,7 +238,7 @@ def begin_episode(known: Filter) -> None:
             part[d, e] = of_memory[constant, d, e]
 
 
-@njit(cache=True)
+@register_jitable
 def pick_up(known: Filter, j: int) -> None:
     """Object j has been collected."""
     part, of_memory = known.memory_part, known.of_memory
@@ -250,7 +250,7 @@ def pick_up(known: Filter, j: int) -> None:
 # --- Bounds -----------------------------------------------------------------------------------------
 
 
-@njit(cache=True, fastmath=REASSOCIATE)
+@register_jitable(fastmath=REASSOCIATE)
 def uncertainty(bases: Reals, g: int, state: Reals, P: int, slack: float, c: Reals, rest: Reals) -> float:
     """rho + slack of a state in cell g; leaves c_j = U_j . p in `c`."""
     zero = state[0] - state[0]
@@ -275,7 +275,7 @@ def uncertainty(bases: Reals, g: int, state: Reals, P: int, slack: float, c: Rea
     return np.sqrt(square) + slack * size
 
 
-@njit(cache=True, fastmath=REASSOCIATE)
+@register_jitable(fastmath=REASSOCIATE)
 def bound_columns(
     inner: Reals, g: int, part: Reals, norms: Reals, c: Reals, width: float, readout: Reals, floor: float,
     totals: Reals,
@@ -298,7 +298,7 @@ def bound_columns(
                 totals[e] += v_d * (x if x > floor else floor) + width_d * norms[d, e]
 
 
-@njit(cache=True, fastmath=REASSOCIATE)
+@register_jitable(fastmath=REASSOCIATE)
 def best_action(of_actions: Reals, bound: Reals) -> None:
     """bound[k] = max over a of of_actions[a, k]."""
     for k in range(bound.shape[0]):
@@ -308,7 +308,7 @@ def best_action(of_actions: Reals, bound: Reals) -> None:
         bound[k] = best
 
 
-@njit(cache=True)
+@register_jitable
 def bound_policies(
     known: Filter, weights: Reals, x: float, y: float, state: Reals, readout: Reals, bound: Reals
 ) -> None:

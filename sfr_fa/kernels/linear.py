@@ -12,7 +12,7 @@ on its place among the others: equal policies have equal values to the bit, whoe
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+from numba.extending import register_jitable
 
 from sfr_fa.kernels.arrays import REASSOCIATE, Reals
 
@@ -20,7 +20,7 @@ PADDING = 16
 """Rows are padded to a multiple of this, a whole number of vector registers."""
 
 
-@njit(cache=True, fastmath=REASSOCIATE)
+@register_jitable(fastmath=REASSOCIATE)
 def dot(x: Reals, y: Reals) -> float:
     """x . y."""
     total = x[0] - x[0]
@@ -29,7 +29,7 @@ def dot(x: Reals, y: Reals) -> float:
     return total
 
 
-@njit(cache=True, fastmath=REASSOCIATE)
+@register_jitable(fastmath=REASSOCIATE)
 def policy_values(theta: Reals, state: Reals, values: Reals) -> None:
     """values[r] = theta[r] . s for the rows r = (a, d) of one policy; their number is a multiple of 4."""
     zero = state[0] - state[0]
@@ -45,14 +45,14 @@ def policy_values(theta: Reals, state: Reals, values: Reals) -> None:
         values[r], values[r + 1], values[r + 2], values[r + 3] = sum_0, sum_1, sum_2, sum_3
 
 
-@njit(cache=True)
+@register_jitable
 def action_values(theta: Reals, first: int, state: Reals, values: Reals) -> None:
     """values[d] = theta[first + d] . s: those of one action only."""
     for d in range(values.shape[0]):
         values[d] = dot(theta[first + d], state)
 
 
-@njit(cache=True)
+@register_jitable
 def read_out(values: Reals, readout: Reals, clip: bool, q: Reals) -> float:
     """q[a] = sum_d v_d clip(values[a, d]); returns max over a of q[a]."""
     D = readout.shape[0]
@@ -70,7 +70,7 @@ def read_out(values: Reals, readout: Reals, clip: bool, q: Reals) -> float:
     return best
 
 
-@njit(cache=True)
+@register_jitable
 def first_largest(x: Reals) -> int:
     """argmax x, the first of ties."""
     best = 0
@@ -80,7 +80,7 @@ def first_largest(x: Reals) -> int:
     return best
 
 
-@njit(cache=True)
+@register_jitable
 def descend(theta: Reals, state: Reals, error: Reals, rate: float) -> bool:
     """theta[d] += rate * error[d] * s for the rows of one action; whether the errors were finite."""
     finite = True
@@ -93,7 +93,7 @@ def descend(theta: Reals, state: Reals, error: Reals, rate: float) -> bool:
     return finite
 
 
-@njit(cache=True)
+@register_jitable
 def fold(theta: Reals, readout: Reals, folded: Reals) -> None:
     """folded[j] = sum_d v_d theta[d, j]: without clipping Q is linear in s, with these weights."""
     folded[:] = readout[0] - readout[0]

@@ -25,7 +25,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+from numba.extending import register_jitable
 
 from sfr_fa.kernels.arrays import REASSOCIATE, Reals
 
@@ -139,13 +139,13 @@ def _views(networks: Networks, weights: tuple[Reals, Reals, Reals]) -> list[Real
 # --- Scratch --------------------------------------------------------------------------------------
 
 
-@njit(cache=True)
+@register_jitable
 def new_activations(networks: Networks) -> Activations:
     """Room for the activations of all policies."""
     return Activations(np.zeros_like(networks.b1), np.zeros_like(networks.b2), np.zeros_like(networks.b3))
 
 
-@njit(cache=True)
+@register_jitable
 def new_gradients(networks: Networks) -> Gradients:
     """Room for the gradients of one policy."""
     shape, dtype = networks.shape, networks.b1.dtype
@@ -161,7 +161,7 @@ def new_gradients(networks: Networks) -> Gradients:
 # Indices are unsigned: signed ones may count from the end, and looking after that costs as much as adding.
 
 
-@njit(cache=True)
+@register_jitable
 def copy_block(values: Reals, copy: Reals, first: int, size: int) -> None:
     """copy = values, from entry `first` on."""
     begin = np.uintp(first)
@@ -169,7 +169,7 @@ def copy_block(values: Reals, copy: Reals, first: int, size: int) -> None:
         copy[o] = values[o]
 
 
-@njit(cache=True, fastmath=CONTRACT)
+@register_jitable(fastmath=CONTRACT)
 def add_layer(
     inputs: Reals, x: int, num_inputs: int, weights: Reals, row: int, column: int,
     outputs: Reals, y: int, num_outputs: int,
@@ -192,7 +192,7 @@ def add_layer(
         i += np.uintp(INPUTS_AT_ONCE)
 
 
-@njit(cache=True)
+@register_jitable
 def relu(values: Reals, first: int, size: int) -> None:
     """max(0, x) in place, from entry `first` on; NaN stays NaN.
 
@@ -203,7 +203,7 @@ def relu(values: Reals, first: int, size: int) -> None:
         values[o] = half * (values[o] + abs(values[o]))
 
 
-@njit(cache=True)
+@register_jitable
 def evaluate(networks: Networks, first: int, count: int, state: Reals, values: Activations) -> None:
     """Policies first ... first + count - 1 at a state; to the bit the same however they are grouped."""
     shape, hidden1, hidden2, outputs = networks.shape, values.hidden1, values.hidden2, values.outputs
@@ -224,7 +224,7 @@ def evaluate(networks: Networks, first: int, count: int, state: Reals, values: A
         add_layer(hidden2, n * H_2, H_2, networks.W3, n * H_2, 0, outputs, n * H_3, H_3)
 
 
-@njit(cache=True)
+@register_jitable
 def evaluate_all(networks: Networks, state: Reals, values: Activations) -> None:
     """All policies at a state."""
     evaluate(networks, 0, networks.shape.policies, state, values)
@@ -233,7 +233,7 @@ def evaluate_all(networks: Networks, state: Reals, values: Activations) -> None:
 # --- Readout --------------------------------------------------------------------------------------
 
 
-@njit(cache=True)
+@register_jitable
 def spread_readout(readout: Reals, shape: Shape, num_actions: int, k: int, spread: Reals) -> None:
     """v_{g,j} at every output (g, a U + j) of policy k: `spread` is laid out as all outputs are."""
     U = readout.shape[0] // shape.groups
@@ -244,7 +244,7 @@ def spread_readout(readout: Reals, shape: Shape, num_actions: int, k: int, sprea
                 spread[begin + a * U + j] = readout[g * U + j]
 
 
-@njit(cache=True, fastmath=CONTRACT)
+@register_jitable(fastmath=CONTRACT)
 def read_out(
     outputs: Reals,
     shape: Shape,
@@ -283,7 +283,7 @@ def read_out(
 # --- Learning -------------------------------------------------------------------------------------
 
 
-@njit(cache=True, fastmath=CONTRACT)
+@register_jitable(fastmath=CONTRACT)
 def add_outer(
     inputs: Reals, x: int, num_inputs: int, gradient: Reals, d: int, size: int,
     weights: Reals, row: int, column: int,
@@ -298,7 +298,7 @@ def add_outer(
                 weights[first_row + i, first_column + o] += x_i * gradient[first_d + o]
 
 
-@njit(cache=True, fastmath=REASSOCIATE)
+@register_jitable(fastmath=REASSOCIATE)
 def backward(
     weights: Reals, row: int, column: int, gradient: Reals, d: int, size: int,
     activations: Reals, x: int, num_inputs: int, result: Reals, y: int,
@@ -315,14 +315,14 @@ def backward(
         result[first_y + i] = total
 
 
-@njit(cache=True)
+@register_jitable
 def add_block(values: Reals, total: Reals, first: int, size: int) -> None:
     """total[first + o] += values[o]."""
     for o in range(size):
         total[first + o] += values[o]
 
 
-@njit(cache=True)
+@register_jitable
 def descend(
     networks: Networks,
     k: int,

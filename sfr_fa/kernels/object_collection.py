@@ -21,10 +21,11 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
+from numba.extending import register_jitable
 
 from sfr_fa.kernels.arrays import Integers, Reals, copy_to, fill
 from sfr_fa.kernels.dynamics import ObjectGeometry, object_collection_step
-from sfr_fa.kernels.encoding import FloatArray, encode_object_collection, interval_code
+from sfr_fa.kernels.encoding import FloatArray, encode_object_collection, write_interval_code
 from sfr_fa.kernels.gpi import Search, best_policy, evaluate, evaluate_again
 from sfr_fa.kernels.gpi_filter import (
     Filter,
@@ -145,7 +146,7 @@ class Record(NamedTuple):
     """(K,): how often a policy was the best one when an action was chosen."""
 
 
-@njit(cache=True)
+@register_jitable
 def learn_reward(model: Reward, phi: Reals, reward: float, rate: float) -> None:
     """One step of SGD on (r_t - R~(phi_t))^2, and v_d = R~(p_d) after it."""
     if model.kind == LINEAR:
@@ -186,8 +187,7 @@ def run_task(
 
     x, y = world.geometry.start_x, world.geometry.start_y
     memory = np.zeros(world.geometry.objects.shape[0])
-    code_x = interval_code(x, world.centres, world.sigma)
-    code_y = interval_code(y, world.centres, world.sigma)
+    code_x, code_y = np.zeros(world.centres.shape[0]), np.zeros(world.centres.shape[0])
     state, next_state = np.zeros(S, theta.dtype), np.zeros(S, theta.dtype)
     phi = np.zeros(reward_model.points.shape[1], theta.dtype)
     c_t = np.zeros(D, theta.dtype)
@@ -213,8 +213,8 @@ def run_task(
             episodes += 1
             x, y = world.geometry.start_x, world.geometry.start_y
             fill(memory, 0.0)
-            copy_to(interval_code(x, world.centres, world.sigma), code_x)
-            copy_to(interval_code(y, world.centres, world.sigma), code_y)
+            write_interval_code(x, world.centres, world.sigma, code_x)
+            write_interval_code(y, world.centres, world.sigma, code_y)
             encode_object_collection(code_x, code_y, memory, state)
             search.how_many[0] = 0
             if filters:
@@ -246,9 +246,9 @@ def run_task(
             x, y, memory, action, noise.moves[t], world.geometry
         )
         if new_x != x:
-            copy_to(interval_code(new_x, world.centres, world.sigma), code_x)
+            write_interval_code(new_x, world.centres, world.sigma, code_x)
         if new_y != y:
-            copy_to(interval_code(new_y, world.centres, world.sigma), code_y)
+            write_interval_code(new_y, world.centres, world.sigma, code_y)
         if picked >= 0:
             memory[picked] = 1.0
             if filters:

@@ -22,10 +22,11 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
+from numba.extending import register_jitable
 
 from sfr_fa.kernels.arrays import Integers, Reals, copy_to
 from sfr_fa.kernels.dynamics import RacerGeometry, drive, marker_distances
-from sfr_fa.kernels.encoding import FloatArray, circle_code
+from sfr_fa.kernels.encoding import FloatArray, write_circle_code
 from sfr_fa.kernels.mlp import (
     Networks,
     Shape,
@@ -126,7 +127,7 @@ class Record(NamedTuple):
     """(K,): how often a policy was the best one when an action was chosen."""
 
 
-@njit(cache=True)
+@register_jitable
 def reward_of(phi: FloatArray, world: World) -> float:
     """R(phi)."""
     total = 0.0
@@ -139,22 +140,23 @@ def reward_of(phi: FloatArray, world: World) -> float:
     return total
 
 
-@njit(cache=True)
-def observe(x: float, y: float, angle: float, world: World, exact: FloatArray, state: Reals) -> None:
-    """`racer_state` without its temporary arrays: in float64, and in the precision of the networks."""
-    code_x = circle_code(x, world.position_centres, 1.0, world.position_sigma)
-    code_y = circle_code(y, world.position_centres, 1.0, world.position_sigma)
-    code_angle = circle_code(angle, world.angle_centres, 2 * math.pi, world.angle_sigma)
-    n = code_x.shape[0]
+@register_jitable
+def observe(
+    x: float, y: float, angle: float, world: World, codes: FloatArray, exact: FloatArray, state: Reals
+) -> None:
+    """`racer_state` in place: in float64, and in the precision of the networks; `codes` is scratch."""
+    centres, sigma = world.position_centres, world.position_sigma
+    n = centres.shape[0]
+    write_circle_code(x, centres, 1.0, sigma, codes[0])
+    write_circle_code(y, centres, 1.0, sigma, codes[1])
+    write_circle_code(angle, world.angle_centres, 2 * math.pi, world.angle_sigma, exact[n * n :])
     for j in range(n):
         for k in range(n):
-            exact[n * j + k] = code_x[j] * code_y[k]
-    for j in range(code_angle.shape[0]):
-        exact[n * n + j] = code_angle[j]
+            exact[n * j + k] = codes[0, j] * codes[1, k]
     copy_to(exact, state)
 
 
-@njit(cache=True)
+@register_jitable
 def finite(values: Reals) -> bool:
     """Whether no entry of a matrix is infinite or NaN."""
     for row in values:
@@ -164,7 +166,7 @@ def finite(values: Reals) -> bool:
     return True
 
 
-@njit(cache=True)
+@register_jitable
 def best_pair(q: Reals) -> tuple[int, int]:
     """argmax over (k, a) of q[k, a], the first of ties."""
     best, action, largest = 0, 0, q[0, 0]
@@ -175,7 +177,7 @@ def best_pair(q: Reals) -> tuple[int, int]:
     return best, action
 
 
-@njit(cache=True)
+@register_jitable
 def add_discounted(outputs: Reals, shape: Shape, k: int, action: int, gamma: float, error: Reals) -> None:
     """error_{g,j} += gamma value_k(s, a)_{g,j}."""
     G, U = error.shape
@@ -186,7 +188,7 @@ def add_discounted(outputs: Reals, shape: Shape, k: int, action: int, gamma: flo
             error[g, j] += factor * outputs[begin + j]
 
 
-@njit(cache=True)
+@register_jitable
 def set_difference(cumulant: Reals, outputs: Reals, shape: Shape, k: int, action: int, error: Reals) -> None:
     """error_{g,j} = c_{g,j} - value_k(s, a)_{g,j}."""
     G, U = error.shape
@@ -212,6 +214,7 @@ def run_task(
 
     S = world.position_centres.shape[0] ** 2 + world.angle_centres.shape[0]
     exact, next_exact = np.zeros(S), np.zeros(S)
+    codes = np.zeros((2, world.position_centres.shape[0]))
     state, next_state = np.zeros(networks.W1.shape[0], dtype), np.zeros(networks.W1.shape[0], dtype)
     h = cumulant.H_now.shape[0]
     phi = np.zeros(h if h > 0 else world.geometry.markers.shape[0])
@@ -236,7 +239,7 @@ def run_task(
             x, y = noise.starts[episodes, 0], noise.starts[episodes, 1]
             angle = -math.pi + 2 * math.pi * noise.starts[episodes, 2]
             episodes += 1
-            observe(x, y, angle, world, exact, state)
+            observe(x, y, angle, world, codes, exact, state)
             evaluate_all(networks, state, values)
             for k in range(K):
                 read_out(values.outputs, shape, k, spread, i, floor, total, q, k)
@@ -254,7 +257,7 @@ def run_task(
 
         # Take action a_t and observe reward r_t and next state s_{t+1}
         x, y, angle = drive(x, y, angle, action, noise.moves[t], world.geometry)
-        observe(x, y, angle, world, next_exact, next_state)
+        observe(x, y, angle, world, codes, next_exact, next_state)
         distances = marker_distances(x, y, world.geometry.markers)
         reward = reward_of(distances, world)
         total_reward += reward

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
+from numba import njit
 
 from sfr_fa.agents import LearnedFeatures, MlpRewardModel
 from sfr_fa.engines import Engine, make_engine
@@ -20,6 +23,17 @@ AGENTS = (
     "CSFR", "CSFR-R", "CSFR-h",
 )  # fmt: skip
 STATE_DIM = 113
+
+
+@functools.cache
+def compiled(part: Callable[..., Any]) -> Callable[..., Any]:
+    """A part of a kernel, compiled by itself; called from Python it would be interpreted."""
+
+    @njit
+    def call(*arguments: Any) -> Any:
+        return part(*arguments)
+
+    return call
 
 
 def engine_of(

@@ -314,25 +314,35 @@ def test_the_kernels_run_as_plain_python():
 
 # --- Code that was compiled before ------------------------------------------------------------------
 
-EVALUATE = """
+PROBE = """
 import numpy as np
+from numba import njit
 from sfr_fa.kernels.gpi import evaluate, new_search
+
+@njit(cache=True)
+def run(weights, state, readout, search):
+    evaluate(0, weights, state, readout, False, search)
+"""
+USE = """
+import numpy as np
+from sfr_fa.kernels.probe import new_search, run
 search = new_search(1, 4, 4, np.dtype(np.float64))
-evaluate(0, np.ones((1, 4, 16)), np.ones(16), np.ones(1), False, search)
-print(search.best[0], sum(evaluate.stats.cache_hits.values()))
+run(np.ones((1, 4, 16)), np.ones(16), np.ones(1), search)
+print(search.best[0], sum(run.stats.cache_hits.values()))
 """
 
 
 @pytest.mark.slow
 def test_code_compiled_from_other_sources_is_not_used(tmp_path):
-    """`evaluate` calls `read_out` of another file, a change of which Numba's own cache does not see."""
+    """A small kernel beside ours: it calls functions of other files, whose changes Numba does not see."""
     kernels = Path(sfr_fa.kernels.__file__).parent
     copy = shutil.copytree(kernels, tmp_path / "sfr_fa" / "kernels", ignore=shutil.ignore_patterns("__pyc*"))
     (copy.parent / "__init__.py").touch()
+    (copy / "probe.py").write_text(PROBE)
 
     def best_and_hits():
         result = subprocess.run(
-            [sys.executable, "-c", EVALUATE],
+            [sys.executable, "-c", USE],
             capture_output=True, text=True, check=False, cwd=tmp_path,
             env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(tmp_path)},
         )  # fmt: skip

@@ -11,7 +11,7 @@ from sfr_fa.kernels import gpi_filter
 from sfr_fa.kernels.encoding import POSITION_SIGMA, SQUARE_CENTRES, object_collection_state
 from sfr_fa.kernels.gpi import best_policy, evaluate, new_search
 from sfr_fa.tasks import TableTask
-from tests.fa.engine_checks import engine_of, next_task, set_policies, weights_of
+from tests.fa.engine_checks import compiled, engine_of, next_task, set_policies, weights_of
 
 A, M, S, PADDED = 4, 12, 113, 128
 BASES = gpi_filter.cell_bases(SQUARE_CENTRES, POSITION_SIGMA)
@@ -25,12 +25,12 @@ class Policies:
         self.weights[..., :S] = weights
         self.dtype, self.clip = np.dtype(dtype), clip
         self.known = gpi_filter.new_filter(BASES, self.weights, A, M, 100, clip=clip, on=True)
-        gpi_filter.begin_task(self.known, self.weights, np.zeros(M))
+        compiled(gpi_filter.begin_task)(self.known, self.weights, np.zeros(M))
 
     def update(self, k, action, change, memory):
         D = len(change)
         self.weights[k, action * D : (action + 1) * D, :S] += change
-        gpi_filter.note_update(self.known, k, action, self.weights, memory)
+        compiled(gpi_filter.note_update)(self.known, k, action, self.weights, memory)
 
     def bounds_and_values(self, x, y, memory, readout):
         """(K,) bounds, and max over a of Q_k as GPI computes it."""
@@ -38,14 +38,14 @@ class Policies:
         state[:S] = object_collection_state(x, y, memory, SQUARE_CENTRES, POSITION_SIGMA)
         K = len(self.weights)
         search = new_search(K, self.weights.shape[1], A, self.dtype)
-        gpi_filter.begin_episode(self.known)
+        compiled(gpi_filter.begin_episode)(self.known)
         for j in np.flatnonzero(memory):
-            gpi_filter.pick_up(self.known, j)
+            compiled(gpi_filter.pick_up)(self.known, j)
         readout = readout.astype(self.dtype)
-        gpi_filter.bound_policies(self.known, self.weights, x, y, state, readout, search.bound)
+        compiled(gpi_filter.bound_policies)(self.known, self.weights, x, y, state, readout, search.bound)
         bound = search.bound[:K].copy()
         for k in range(K):
-            evaluate(k, self.weights, state, readout, self.clip, search)
+            compiled(evaluate)(k, self.weights, state, readout, self.clip, search)
         return bound, search.best.copy()
 
 
@@ -142,8 +142,8 @@ def test_the_first_of_tied_policies_wins_whoever_is_evaluated_first():
     state[112] = 1.0
     for evaluated_first in range(9):
         search = new_search(9, A, A, np.dtype(np.float64))
-        evaluate(evaluated_first, weights, state, readout, False, search)
-        assert best_policy(weights, state, readout, False, search) == 2
+        compiled(evaluate)(evaluated_first, weights, state, readout, False, search)
+        assert compiled(best_policy)(weights, state, readout, False, search) == 2
 
 
 # --- Whole tasks ------------------------------------------------------------------------------------

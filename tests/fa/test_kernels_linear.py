@@ -14,6 +14,7 @@ from sfr_fa.kernels.encoding import (
     interval_code,
     object_collection_state,
 )
+from tests.fa.engine_checks import compiled
 
 DTYPES = [np.float32, np.float64]
 
@@ -23,17 +24,19 @@ def test_values_and_readout(dtype):
     rng = np.random.default_rng(0)
     theta, state = rng.normal(size=(12, 128)).astype(dtype), rng.random(128).astype(dtype)
     values, q = np.zeros(12, dtype), np.zeros(4, dtype)
-    linear.policy_values(theta, state, values)
+    compiled(linear.policy_values)(theta, state, values)
     # n u |theta| |s| for sums of n = 128 products
     norms = float(np.linalg.norm(theta, axis=1).max()), float(np.linalg.norm(state))
     rounding = 128 * float(np.finfo(dtype).eps) * norms[0] * norms[1]
     np.testing.assert_allclose(values, theta.astype(float) @ state, atol=rounding)
     readout = np.array([1.0, -2.0, 0.5], dtype)
     for clip, clipped in ((True, np.maximum(values, 0)), (False, values)):
-        best = linear.read_out(values, readout, clip, q)
+        best = compiled(linear.read_out)(values, readout, clip, q)
         np.testing.assert_allclose(q, clipped.reshape(4, 3) @ readout, rtol=1e-5)
         assert best == q.max()
-    assert linear.dot(theta[0], theta[1]) == pytest.approx(float(theta[0] @ theta[1]), abs=10 * rounding)
+    assert compiled(linear.dot)(theta[0], theta[1]) == pytest.approx(
+        float(theta[0] @ theta[1]), abs=10 * rounding
+    )
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -48,24 +51,24 @@ def test_equal_policies_have_equal_values_to_the_bit(dtype):
         copies[:] = policy
         for copy in copies:
             values = np.zeros(12, dtype)
-            linear.policy_values(copy, state, values)
+            compiled(linear.policy_values)(copy, state, values)
             seen.add(values.tobytes())
     assert len(seen) == 1
 
 
 def test_ties_go_to_the_first_action():
-    assert linear.first_largest(np.array([0.0, 2.0, 2.0, 1.0])) == 1
+    assert compiled(linear.first_largest)(np.array([0.0, 2.0, 2.0, 1.0])) == 1
 
 
 def test_descend_and_fold():
     rng = np.random.default_rng(2)
     theta, state, error = rng.normal(size=(3, 16)), rng.random(16), np.array([1.0, -2.0, 0.0])
     expected = theta + 0.1 * np.outer(error, state)
-    assert linear.descend(theta, state, error, 0.1)
+    assert compiled(linear.descend)(theta, state, error, 0.1)
     np.testing.assert_allclose(theta, expected, rtol=1e-14)
-    assert not linear.descend(theta.copy(), state, np.array([1.0, np.inf, 0.0]), 0.1)
+    assert not compiled(linear.descend)(theta.copy(), state, np.array([1.0, np.inf, 0.0]), 0.1)
     folded, v = np.zeros(16), np.array([0.5, 0.0, -1.0])
-    linear.fold(theta, v, folded)
+    compiled(linear.fold)(theta, v, folded)
     np.testing.assert_allclose(folded, v @ theta, rtol=1e-13)
 
 
@@ -83,14 +86,14 @@ def test_reward_models_descend_as_autograd_does():
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
-        models.learn_mlp_reward(W1, b1, W2, b2, phi, reward, 0.05)
+        compiled(models.learn_mlp_reward)(W1, b1, W2, b2, phi, reward, 0.05)
     readout = np.zeros(6)
-    models.read_mlp_reward(W1, b1, W2, b2, points, readout)
+    compiled(models.read_mlp_reward)(W1, b1, W2, b2, points, readout)
     np.testing.assert_allclose(readout, model(torch.from_numpy(points)).detach().numpy(), atol=1e-12)
 
     weights, phi = rng.normal(size=5), rng.normal(size=5)
     expected = weights + 0.05 * 2 * (0.7 - phi @ weights) * phi
-    models.learn_linear_reward(weights, phi, 0.7, 0.05)
+    compiled(models.learn_linear_reward)(weights, phi, 0.7, 0.05)
     np.testing.assert_allclose(weights, expected, atol=1e-14)
 
 
@@ -109,7 +112,7 @@ def test_the_one_step_model_descends_as_autograd_does():
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
-        models.learn_one_step_model(theta, state, feature, 0.4, logits, steps, probabilities)
+        compiled(models.learn_one_step_model)(theta, state, feature, 0.4, logits, steps, probabilities)
         after = model(torch.from_numpy(state)[None])[0, 0].detach().numpy()
         np.testing.assert_allclose(probabilities, after, atol=1e-12)
     np.testing.assert_allclose(theta, model.weight.detach().numpy()[0], atol=1e-12)
@@ -121,10 +124,10 @@ def test_codes_of_features():
     tents = np.zeros(14)
     for _ in range(20):
         phi = rng.uniform(code.space.low, code.space.high)
-        models.tent_code(phi, code.centres.copy(), tents)
+        compiled(models.tent_code)(phi, code.centres.copy(), tents)
         np.testing.assert_allclose(tents, code.encode(phi).ravel(), atol=1e-14)
     H, state, next_state, phi = rng.normal(size=(3, 32)), rng.random(16), rng.random(16), np.zeros(3)
-    models.learned_features(H[:, :16].copy(), H[:, 16:].copy(), state, next_state, phi)
+    compiled(models.learned_features)(H[:, :16].copy(), H[:, 16:].copy(), state, next_state, phi)
     np.testing.assert_allclose(phi, 1 / (1 + np.exp(-H @ np.append(state, next_state))), rtol=1e-13)
 
 
