@@ -4,7 +4,7 @@
 which is what vectorises a scalar product; unlike `fastmath=True` it leaves NaN and infinity alone, so that
 divergence can be seen.
 
-`copy_to` and `fill` are slice assignments as loops, for which Numba has less to compile.
+`copy_to`, `copy_from` and `fill` are slice assignments as loops, for which Numba has less to compile.
 """
 
 from __future__ import annotations
@@ -27,6 +27,13 @@ def copy_to(values: Reals, copy: Reals) -> None:
     """copy[:] = values."""
     for j in range(values.shape[0]):
         copy[j] = values[j]
+
+
+@register_jitable
+def copy_from(rows: Reals, k: int, first: int, copy: Reals) -> None:
+    """copy[:] = rows[k, first : first + n], n its length."""
+    for j in range(copy.shape[0]):
+        copy[j] = rows[k, first + j]
 
 
 @register_jitable

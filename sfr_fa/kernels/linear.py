@@ -46,10 +46,10 @@ def policy_values(theta: Reals, state: Reals, values: Reals) -> None:
 
 
 @register_jitable
-def action_values(theta: Reals, first: int, state: Reals, values: Reals) -> None:
-    """values[d] = theta[first + d] . s: those of one action only."""
-    for d in range(values.shape[0]):
-        values[d] = dot(theta[first + d], state)
+def action_values(theta: Reals, k: int, first: int, state: Reals, values: Reals) -> None:
+    """values[r] = theta[k, first + r] . s: as many rows of policy k as there is room for."""
+    for r in range(values.shape[0]):
+        values[r] = dot(theta[k, first + r], state)
 
 
 @register_jitable
@@ -81,23 +81,25 @@ def first_largest(x: Reals) -> int:
 
 
 @register_jitable
-def descend(theta: Reals, state: Reals, error: Reals, rate: float) -> bool:
-    """theta[d] += rate * error[d] * s for the rows of one action; whether the errors were finite."""
+def descend(theta: Reals, k: int, first: int, state: Reals, error: Reals, rate: float) -> bool:
+    """theta[k, first + d] += rate * error[d] * s: an action of policy k; whether the errors were finite."""
     finite = True
     for d in range(error.shape[0]):
         finite = finite and np.isfinite(error[d])
         step = rate * error[d]
-        row = theta[d]
+        row = theta[k, first + d]
         for j in range(state.shape[0]):
             row[j] += step * state[j]
     return finite
 
 
 @register_jitable
-def fold(theta: Reals, readout: Reals, folded: Reals) -> None:
-    """folded[j] = sum_d v_d theta[d, j]: without clipping Q is linear in s, with these weights."""
-    folded[:] = readout[0] - readout[0]
-    for d in range(readout.shape[0]):
-        row = theta[d]
-        for j in range(folded.shape[0]):
-            folded[j] += readout[d] * row[j]
+def fold(theta: Reals, k: int, a: int, readout: Reals, folded: Reals) -> None:
+    """folded[k, a] = sum_d v_d theta[k, (a, d)]: without clipping Q is linear in s, with these weights."""
+    D = readout.shape[0]
+    total = folded[k, a]
+    total[:] = readout[0] - readout[0]
+    for d in range(D):
+        row = theta[k, a * D + d]
+        for j in range(total.shape[0]):
+            total[j] += readout[d] * row[j]

@@ -23,7 +23,7 @@ import numpy as np
 from numba import njit
 from numba.extending import register_jitable
 
-from sfr_fa.kernels.arrays import Integers, Reals, copy_to, fill
+from sfr_fa.kernels.arrays import Integers, Reals, copy_from, copy_to, fill
 from sfr_fa.kernels.dynamics import ObjectGeometry, object_collection_step
 from sfr_fa.kernels.encoding import FloatArray, encode_object_collection, write_interval_code
 from sfr_fa.kernels.gpi import Search, best_policy, evaluate, evaluate_again
@@ -182,7 +182,7 @@ def run_task(
     i = K - 1
     for k in range(policies.folded.shape[0]):
         for a in range(A):
-            fold(theta[k][a * D : (a + 1) * D], v, weights[k, a])
+            fold(theta, k, a, v, weights)
     filters = known.seen.shape[0] > 0
 
     x, y = world.geometry.start_x, world.geometry.start_y
@@ -233,13 +233,13 @@ def run_task(
         else:
             action = first_largest(search.q[c])
         record.actions[t] = action
-        own = slice(action * D, (action + 1) * D)
+        own = action * D
         if is_folded:
-            action_values(theta[i], action * D, state, error_i)
-            action_values(theta[c], action * D, state, error_c)
+            action_values(theta, i, own, state, error_i)
+            action_values(theta, c, own, state, error_c)
         else:
-            copy_to(search.values[i][own], error_i)
-            copy_to(search.values[c][own], error_c)
+            copy_from(search.values, i, own, error_i)
+            copy_from(search.values, c, own, error_c)
 
         # Take action a_t and observe reward r_t and next state s_{t+1}
         new_x, new_y, picked, feature = object_collection_step(
@@ -263,13 +263,13 @@ def run_task(
         if cumulant.kind == LEARNED_PHI or cumulant.kind == LEARNED_TENT:
             learned_features(cumulant.H_now, cumulant.H_next, state, next_state, phi)
         elif reward_model.kind != GIVEN:
-            copy_to(reward_model.phi[feature], phi)
+            copy_from(reward_model.phi, feature, 0, phi)
         if reward_model.kind != GIVEN:
             learn_reward(reward_model, phi, reward, rates.reward)
 
         # Update the feature model p~; c_t is what the policies sum up
         if cumulant.kind == TABLE:
-            copy_to(cumulant.table[feature], c_t)
+            copy_from(cumulant.table, feature, 0, c_t)
         elif cumulant.kind == ONE_STEP_MODEL:
             model_rows = cumulant.one_step[action * D : (action + 1) * D]
             learn_one_step_model(model_rows, state, feature, rates.model, logits, steps, c_t)
@@ -300,31 +300,30 @@ def run_task(
             best = best_policy(weights, next_state, gpi_readout, clip, search)
             greedy_next_action = first_largest(search.q[best])
             if is_folded:
-                action_values(theta[i], greedy_next_action * D, next_state, next_values)
+                action_values(theta, i, greedy_next_action * D, next_state, next_values)
             else:
-                copy_to(search.values[i][greedy_next_action * D : (greedy_next_action + 1) * D], next_values)
+                copy_from(search.values, i, greedy_next_action * D, next_values)
             for d in range(D):
                 error_i[d] += rates.gamma * next_values[d]
             if c != i:
                 # abar <- argmax_a sum_phi xi_c(s_{t+1}, a, phi) R_c(phi)
                 if is_folded:
-                    for a in range(A):
-                        action_values(theta[c], a * D, next_state, values_c[a * D : (a + 1) * D])
+                    action_values(theta, c, 0, next_state, values_c)
                 else:
-                    copy_to(search.values[c], values_c)
+                    copy_from(search.values, c, 0, values_c)
                 read_out(values_c, policies.readouts[c], clip, q_c)
                 greedy_next_action = first_largest(q_c)
                 for d in range(D):
                     error_c[d] += rates.gamma * values_c[greedy_next_action * D + d]
 
         # Update theta_i, and theta_c if c is not i, with (c_t + gamma_t xi(s_{t+1}, abar) - xi(s_t, a_t))^2
-        finite = descend(theta[i][own], state, error_i, rates.value)
+        finite = descend(theta, i, own, state, error_i, rates.value)
         if c != i:
-            finite = descend(theta[c][own], state, error_c, rates.value) and finite
+            finite = descend(theta, c, own, state, error_c, rates.value) and finite
         if is_folded:
-            fold(theta[i][own], v, weights[i, action])
+            fold(theta, i, action, v, weights)
             if c != i:
-                fold(theta[c][own], v, weights[c, action])
+                fold(theta, c, action, v, weights)
         if filters and c != i:
             note_update(known, c, action, weights, memory)
         if reward_model.kind != GIVEN:

@@ -64,12 +64,14 @@ def test_descend_and_fold():
     rng = np.random.default_rng(2)
     theta, state, error = rng.normal(size=(3, 16)), rng.random(16), np.array([1.0, -2.0, 0.0])
     expected = theta + 0.1 * np.outer(error, state)
-    assert compiled(linear.descend)(theta, state, error, 0.1)
+    assert compiled(linear.descend)(theta[None], 0, 0, state, error, 0.1)
     np.testing.assert_allclose(theta, expected, rtol=1e-14)
-    assert not compiled(linear.descend)(theta.copy(), state, np.array([1.0, np.inf, 0.0]), 0.1)
-    folded, v = np.zeros(16), np.array([0.5, 0.0, -1.0])
-    compiled(linear.fold)(theta, v, folded)
-    np.testing.assert_allclose(folded, v @ theta, rtol=1e-13)
+    assert not compiled(linear.descend)(theta[None].copy(), 0, 0, state, np.array([1.0, np.inf, 0.0]), 0.1)
+    folded, v = np.ones((1, 2, 16)), np.array([0.5, 0.0, -1.0])
+    both_actions = np.concatenate([np.ones_like(theta), theta])[None]
+    compiled(linear.fold)(both_actions, 0, 1, v, folded)
+    np.testing.assert_allclose(folded[0, 1], v @ theta, rtol=1e-13)
+    assert (folded[0, 0] == 1).all()
 
 
 def test_reward_models_descend_as_autograd_does():
