@@ -1,5 +1,8 @@
 """Compiled loops over plain arrays; nothing here imports the rest of the package.
 
+`run_task` of an environment is compiled. All other functions are parts of it (`register_jitable`): Numba
+compiles them into the loop that calls them, and called from Python they are plain Python.
+
 Numba stores compiled code on disk. It notices a change of the file of a function, but not of the files whose
 functions are compiled into it, nor of constants that come from there. So our code is stored in a folder that
 is named by a digest of all kernels: what was compiled from other sources is never used. NUMBA_CACHE_DIR says

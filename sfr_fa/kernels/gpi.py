@@ -58,8 +58,8 @@ def new_search(policies: int, rows: int, num_actions: int, dtype: np.dtype) -> S
 @register_jitable
 def evaluate(k: int, weights: Reals, state: Reals, readout: Reals, clip: bool, search: Search) -> None:
     """The exact values of policy k at this state."""
-    policy_values(weights[k], state, search.values[k])
-    search.best[k] = read_out(search.values[k], readout, clip, search.q[k])
+    policy_values(weights, k, 0, weights.shape[1], state, search.values)
+    search.best[k] = read_out(search.values, k, readout, clip, search.q)
     search.bound[k] = -np.inf
     search.evaluated[search.how_many[0]] = k
     search.how_many[0] += 1
@@ -74,9 +74,8 @@ def evaluate_again(
     A correction by delta s . s' would be cheaper still, but rounds differently: two policies that equal
     updates have made equal, as happens in front of a wall, would not tie any more.
     """
-    rows = slice(first - first % 4, -(-last // 4) * 4)
-    policy_values(weights[k][rows], state, search.values[k][rows])
-    search.best[k] = read_out(search.values[k], readout, clip, search.q[k])
+    policy_values(weights, k, first - first % 4, -(-last // 4) * 4, state, search.values)
+    search.best[k] = read_out(search.values, k, readout, clip, search.q)
 
 
 @register_jitable

@@ -30,19 +30,27 @@ def dot(x: Reals, y: Reals) -> float:
 
 
 @register_jitable(fastmath=REASSOCIATE)
-def policy_values(theta: Reals, state: Reals, values: Reals) -> None:
-    """values[r] = theta[r] . s for the rows r = (a, d) of one policy; their number is a multiple of 4."""
-    zero = state[0] - state[0]
-    for r in range(0, theta.shape[0], 4):
-        row_0, row_1, row_2, row_3 = theta[r], theta[r + 1], theta[r + 2], theta[r + 3]
+def policy_values(theta: Reals, k: int, first: int, last: int, state: Reals, values: Reals) -> None:
+    """values[k, r] = theta[k, r] . s for rows first <= r < last, both multiples of 4.
+
+    Indices are unsigned: signed ones may count from the end, and looking after that costs time.
+    """
+    policy, r, end = np.uintp(k), np.uintp(first), np.uintp(last)
+    one, zero = np.uintp(1), state[0] - state[0]
+    while r < end:
+        r_1 = r + one
+        r_2 = r_1 + one
+        r_3 = r_2 + one
         sum_0, sum_1, sum_2, sum_3 = zero, zero, zero, zero
-        for j in range(state.shape[0]):
+        for j in range(np.uintp(state.shape[0])):
             s_j = state[j]
-            sum_0 += row_0[j] * s_j
-            sum_1 += row_1[j] * s_j
-            sum_2 += row_2[j] * s_j
-            sum_3 += row_3[j] * s_j
-        values[r], values[r + 1], values[r + 2], values[r + 3] = sum_0, sum_1, sum_2, sum_3
+            sum_0 += theta[policy, r, j] * s_j
+            sum_1 += theta[policy, r_1, j] * s_j
+            sum_2 += theta[policy, r_2, j] * s_j
+            sum_3 += theta[policy, r_3, j] * s_j
+        values[policy, r], values[policy, r_1] = sum_0, sum_1
+        values[policy, r_2], values[policy, r_3] = sum_2, sum_3
+        r = r_3 + one
 
 
 @register_jitable
@@ -53,18 +61,18 @@ def action_values(theta: Reals, k: int, first: int, state: Reals, values: Reals)
 
 
 @register_jitable
-def read_out(values: Reals, readout: Reals, clip: bool, q: Reals) -> float:
-    """q[a] = sum_d v_d clip(values[a, d]); returns max over a of q[a]."""
-    D = readout.shape[0]
+def read_out(values: Reals, k: int, readout: Reals, clip: bool, q: Reals) -> float:
+    """q[k, a] = sum_d v_d clip(values[k, (a, d)]); returns max over a of q[k, a]."""
+    policy, D = np.uintp(k), np.uintp(readout.shape[0])
     zero = readout[0] - readout[0]
     best = zero - np.inf
-    for a in range(q.shape[0]):
-        of_action = values[a * D : (a + 1) * D]
+    lowest = zero if clip else best
+    for a in range(np.uintp(q.shape[1])):
         total = zero
         for d in range(D):
-            value = of_action[d]
-            total += readout[d] * (value if value > zero or not clip else zero)
-        q[a] = total
+            value = values[policy, a * D + d]
+            total += readout[d] * (lowest if value < lowest else value)
+        q[policy, a] = total
         if total > best:
             best = total
     return best

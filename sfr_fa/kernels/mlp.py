@@ -7,10 +7,10 @@ actions. For policy k and group g, at state s:
 
 **Layout.** Weights are stored input by input, so that a layer adds x_i times a row of weights to all of its
 outputs: no sums across a vector register. The state is shared, so the first layers of all policies are one
-matrix. Network n = k G + g has its own block of rows in W_2 and W_3, and its own block of
-entries in each vector. Functions take whole arrays and where a block begins, because a view of a block costs
-as much as adding a few of its rows. Inputs are padded with zeros to a multiple of four, which are added at
-once; the gradient of padding is 0, so it stays 0.
+matrix. Network n = k G + g has its own block of rows in W_2 and W_3, and its own block of entries in each
+vector. Functions take whole arrays and where a block begins, because a view of a block costs as much as
+adding a few of its rows. Inputs are padded with zeros to a multiple of four, which are added at once; the
+gradient of padding is 0, so it stays 0.
 
 **Ties.** An output is b + x_0 w_0 + x_1 w_1 + ..., added in this order for every policy, whether it is
 evaluated alone or with all others: equal weights give equal values to the bit.

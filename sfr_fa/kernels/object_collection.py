@@ -192,8 +192,8 @@ def run_task(
     phi = np.zeros(reward_model.points.shape[1], theta.dtype)
     c_t = np.zeros(D, theta.dtype)
     error_i, error_c = np.zeros(D, theta.dtype), np.zeros(D, theta.dtype)
-    next_values, values_c = np.zeros(D, theta.dtype), np.zeros(rows, theta.dtype)
-    q_c = np.zeros(A, theta.dtype)
+    next_values, values_c = np.zeros(D, theta.dtype), np.zeros((1, rows), theta.dtype)
+    q_c = np.zeros((1, A), theta.dtype)
     logits, steps = (
         np.zeros(world.rewards.shape[0], theta.dtype),
         np.zeros(world.rewards.shape[0], theta.dtype),
@@ -308,13 +308,13 @@ def run_task(
             if c != i:
                 # abar <- argmax_a sum_phi xi_c(s_{t+1}, a, phi) R_c(phi)
                 if is_folded:
-                    action_values(theta, c, 0, next_state, values_c)
+                    action_values(theta, c, 0, next_state, values_c[0])
                 else:
-                    copy_from(search.values, c, 0, values_c)
-                read_out(values_c, policies.readouts[c], clip, q_c)
-                greedy_next_action = first_largest(q_c)
+                    copy_from(search.values, c, 0, values_c[0])
+                read_out(values_c, 0, policies.readouts[c], clip, q_c)
+                greedy_next_action = first_largest(q_c[0])
                 for d in range(D):
-                    error_c[d] += rates.gamma * values_c[greedy_next_action * D + d]
+                    error_c[d] += rates.gamma * values_c[0, greedy_next_action * D + d]
 
         # Update theta_i, and theta_c if c is not i, with (c_t + gamma_t xi(s_{t+1}, abar) - xi(s_t, a_t))^2
         finite = descend(theta, i, own, state, error_i, rates.value)

@@ -23,15 +23,17 @@ DTYPES = [np.float32, np.float64]
 def test_values_and_readout(dtype):
     rng = np.random.default_rng(0)
     theta, state = rng.normal(size=(12, 128)).astype(dtype), rng.random(128).astype(dtype)
-    values, q = np.zeros(12, dtype), np.zeros(4, dtype)
-    compiled(linear.policy_values)(theta, state, values)
+    all_values, all_q = np.zeros((2, 12), dtype), np.zeros((2, 4), dtype)
+    values, q = all_values[1], all_q[1]
+    policies = np.stack([np.zeros_like(theta), theta])
+    compiled(linear.policy_values)(policies, 1, 0, 12, state, all_values)
     # n u |theta| |s| for sums of n = 128 products
     norms = float(np.linalg.norm(theta, axis=1).max()), float(np.linalg.norm(state))
     rounding = 128 * float(np.finfo(dtype).eps) * norms[0] * norms[1]
     np.testing.assert_allclose(values, theta.astype(float) @ state, atol=rounding)
     readout = np.array([1.0, -2.0, 0.5], dtype)
     for clip, clipped in ((True, np.maximum(values, 0)), (False, values)):
-        best = compiled(linear.read_out)(values, readout, clip, q)
+        best = compiled(linear.read_out)(all_values, 1, readout, clip, all_q)
         np.testing.assert_allclose(q, clipped.reshape(4, 3) @ readout, rtol=1e-5)
         assert best == q.max()
     assert compiled(linear.dot)(theta[0], theta[1]) == pytest.approx(
@@ -49,10 +51,11 @@ def test_equal_policies_have_equal_values_to_the_bit(dtype):
     for offset in range(7):
         copies = buffer[offset : offset + 5 * 12 * 128].reshape(5, 12, 128)
         copies[:] = policy
-        for copy in copies:
-            values = np.zeros(12, dtype)
-            compiled(linear.policy_values)(copy, state, values)
-            seen.add(values.tobytes())
+        values = np.zeros((5, 12), dtype)
+        for k in range(5):
+            compiled(linear.policy_values)(copies, k, 0, 4, state, values)
+            compiled(linear.policy_values)(copies, k, 4, 12, state, values)
+        seen |= {of_policy.tobytes() for of_policy in values}
     assert len(seen) == 1
 
 
