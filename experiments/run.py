@@ -68,7 +68,7 @@ class Options:
     agents: tuple[str, ...] = ()
     """Only these agents, by label; all others stay to be done."""
     learning_rates: tuple[float, ...] = ()
-    """Only agents with these rates alpha, for instance to repeat the best of a grid more often."""
+    """Only agents with these rates alpha, for instance the best of a grid in all repetitions."""
     repetitions: tuple[int, ...] = ()
     """Only these repetitions, counted from 0."""
     engine: str | None = None
@@ -122,13 +122,16 @@ class Options:
         for repetition in self.repetitions:
             if not 0 <= repetition < count:
                 raise InputError(f"there is no repetition {repetition}; they are 0 to {count - 1}")
-        return tuple(
+        chosen = tuple(
             trial
             for trial in config.trials(self.profile)
             if (not self.agents or trial.agent.label in self.agents)
             and (not self.learning_rates or trial.agent.learning_rate in self.learning_rates)
             and (not self.repetitions or trial.repetition in self.repetitions)
         )
+        if not chosen:
+            raise InputError(f"{config.name} has no trial with all of these agents, rates and repetitions")
+        return chosen
 
     def cluster_keywords(self) -> dict[str, Any]:
         pairs: dict[str, Any] = {}

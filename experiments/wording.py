@@ -9,10 +9,12 @@ SYMBOLS = {"learning_rate": "α", "reward_learning_rate": "α_R", "model_learnin
 
 def duration(seconds: float) -> str:
     """Seconds in the unit that suits them."""
-    for unit, name in ((3600.0, "h"), (60.0, "min"), (1.0, "s")):
-        if seconds >= unit:
-            return f"{seconds / unit:.3g} {name}"
-    return f"{1000 * seconds:.3g} ms"
+    for unit, name in ((3600.0, "h"), (60.0, "min"), (1.0, "s"), (0.001, "ms")):
+        count = seconds / unit
+        # What rounds up to the next unit is better told in that.
+        if count >= 0.9995 or name == "ms":
+            break
+    return f"{count:,.0f} {name}" if count >= 99.95 else f"{count:.3g} {name}"
 
 
 def rates_text(rates: Mapping[str, float]) -> str:

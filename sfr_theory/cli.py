@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import io
 import json
 import math
 import os
@@ -33,6 +34,10 @@ EXIT_UNEXPECTED, EXIT_BAD_INPUT, EXIT_INTERRUPTED = 1, 2, 130
 
 def run(main: Callable[[Options], int], options: type[Options], module: str, description: str) -> NoReturn:
     """Parse the command line, call `main`, and turn what it raises into a sentence and an exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that does not know a letter shows "?" and loses nothing else.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     try:
         try:
             code = main(tyro.cli(options, prog=f"python -m {module}", description=description))

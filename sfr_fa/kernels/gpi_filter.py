@@ -2,26 +2,34 @@
 
 A state is s = (p, m): p are the radial basis functions of a position, m the memory bits and the constant.
 Within a cell of the square the codes p are nearly in a space of few dimensions, with a basis U_1 ... U_r.
-For *any* numbers c_j and any weights theta, by Cauchy-Schwarz,
+For *any* numbers c_j, with the rest e = p - sum_j c_j U_j, and any reference weights theta',
 
-    | theta . s - ( theta_m . m + sum_j c_j U_j . theta_p ) |  <=  |theta| |p - sum_j c_j U_j|.
+    theta . s  =  theta_m . m + sum_j c_j U_j . theta_p + theta' . e + (theta_p - theta') . e,
 
-So c_j = U_j . p and tables of U_j . theta_p for all policies give every value within |theta| rho, where rho
-is the norm of the residual, and, since clipping does not enlarge differences,
+and by Cauchy-Schwarz the last term is at most |theta_p - theta'| rho, rho = |e|. So c_j = U_j . p, tables of
+U_j . theta_p for all policies and one product theta' . e, which all policies share, give every value within
+|theta_p - theta'| rho, and, since clipping does not enlarge differences, with x_d for the first three terms,
 
-    Q_k(s, a)  <=  sum_d v_d clip(x_d) + (rho + slack) sum_d |v_d| |theta_{k,a,d}|.
+    Q_k(s, a)  <=  sum_d v_d clip(x_d) + rho sum_d |v_d| |theta_{k,a,d} - theta'_{a,d}| + rounding.
 
-Nothing is assumed of the basis, the weights or the readout; a poor basis costs time, not correctness.
+theta' is the mean of the policies at the beginning of the task: they have much in common, and only what sets
+one apart is bounded. Nothing is assumed of the basis, the reference, the weights or the readout; poor ones
+cost time, not correctness.
 
 **Rounding.** With unit round-off u, a sum of n products in any order errs by at most n u / (1 - n u) times
-the product of norms. In units of u |theta| (|s| + C), C = sum_j |c_j| |U_j|, the errors are: S of the exact
-value, M + 1 of the memory part, P of the table, r + 2 of its combination, r + 1 + P + 2 of rho, and 3 D + 2
-of the two readouts (M objects, P basis functions, S = P + M + 1, D outputs). Their sum is below 4 (S + r +
-D), so
+the product of norms. In units of u (|theta| + |theta'|) (|s| + C), C = sum_j |c_j| |U_j|, the errors are: S
+of the exact value, M + 1 of the memory part, P of the table, r + 1 + P of theta' . e, r + 3 of the sum x,
+r + 1 + P + 2 of rho, and 3 D + 2 of the two readouts (M objects, P basis functions, S = P + M + 1 or more,
+D outputs). Their sum is below 5 (S + r + D), so
 
-    slack = 4 (S + r + D) u (|s| + C)
+    sigma = 5 (S + r + D) u (|s| + C)
 
-covers them, second-order terms included. It grows with |v| and |theta| as the bound itself does.
+times |theta| + |theta'| covers them, second-order terms included. To have one table in place of two it holds
+n = |theta_p - theta'| + KAPPA (|theta| + |theta'|), and is multiplied by
+
+    max(rho, sigma / KAPPA) n  >=  rho |theta_p - theta'| + sigma (|theta| + |theta'|).
+
+The bound grows with |v| and |theta| as the values do.
 
 **Learning.** Source policies learn too, one action a step. The tables of a cell are made when it is first
 visited in a task; each later visit reads the actions again that were updated since the last one, which a log
@@ -47,6 +55,8 @@ RANK = 4
 """r: dimensions of the basis of a cell. `bound_columns` and `read_inner` are written out for four."""
 LANES = 16
 """Tables are padded to a multiple of so many entries, a whole number of vector registers."""
+KAPPA = 1 / 64
+"""How much of |theta| + |theta'| is in the table of norms; in float32 sigma / KAPPA is about rho."""
 
 
 def padded(count: int) -> int:
@@ -60,7 +70,7 @@ class Filter(NamedTuple):
     positions: int
     """P: so many entries of a state code the position; memory bits and the constant follow."""
     slack: float
-    """4 (S + r + D) u."""
+    """5 (S + r + D) u."""
     floor: float
     """Values below it count as this: 0 where they are clipped, else -infinity."""
     bases: Reals
@@ -72,7 +82,13 @@ class Filter(NamedTuple):
     memory_part: Reals
     """(D, A L): theta_m . m at the present memory."""
     norms: Reals
-    """(D, A L): |theta|, rounded up."""
+    """(D, A L): |theta_p - theta'| + KAPPA (|theta| + |theta'|), rounded up."""
+    reference: Reals
+    """(A D, P): theta'..."""
+    reference_norms: Reals
+    """(A D,): ... |theta'|..."""
+    of_rest: Reals
+    """(A D,): ... and theta' . e at the present state."""
     updates: Integers
     """(T,): the log of updates, each as its number A k + a..."""
     num_updates: Integers
@@ -88,7 +104,7 @@ class Filter(NamedTuple):
     coordinates: Reals
     """(r,): ... for c_j..."""
     rest: Reals
-    """(P,): ... and for p - sum_j c_j U_j."""
+    """(P,): ... and for e = p - sum_j c_j U_j."""
 
 
 def cell_bases(centres: FloatArray, sigma: float) -> FloatArray:
@@ -117,7 +133,7 @@ def new_filter(
     wide[..., :P] = bases[:cells]
     return Filter(
         positions=P,
-        slack=dtype.type(4 * (S + r + D) * np.finfo(dtype).eps / 2),
+        slack=dtype.type(5 * (S + r + D) * np.finfo(dtype).eps / 2),
         # Of the type of the weights: a float64 would turn the loop over all policies into float64.
         floor=dtype.type(0.0 if clip else -np.inf),
         bases=wide,
@@ -125,6 +141,9 @@ def new_filter(
         of_memory=np.zeros((objects + 1, D, columns), dtype),
         memory_part=np.zeros((D, columns), dtype),
         norms=np.zeros((D, columns), dtype),
+        reference=np.zeros((rows, P), dtype),
+        reference_norms=np.zeros(rows, dtype),
+        of_rest=np.zeros(rows, dtype),
         updates=np.zeros(steps, dtype=np.int64),
         num_updates=np.zeros(1, dtype=np.int64),
         newest=np.zeros(K * num_actions, dtype=np.int64),
@@ -180,17 +199,23 @@ def bring_up_to_date(known: Filter, g: int, weights: Reals) -> None:
 @register_jitable(fastmath=REASSOCIATE)
 def read_memory(
     weights: Reals, k: int, a: int, column: int, P: int, slack: float, memory: FloatArray,
-    of_memory: Reals, memory_part: Reals, norms: Reals,
+    reference: Reals, reference_norms: Reals, of_memory: Reals, memory_part: Reals, norms: Reals,
 ) -> None:  # fmt: skip
     """Norms and memory weights of an action of policy k, and their memory part at the present memory."""
     M, D = memory.shape[0], norms.shape[0]
+    kappa = weights.dtype.type(KAPPA)
     for d in range(D):
         row = a * D + d
         square = weights[k, row, 0] - weights[k, row, 0]
+        apart = square
         for i in range(weights.shape[2]):
             square += weights[k, row, i] * weights[k, row, i]
-        # The computed norm may be too small by (S / 2 + 2) u in relative terms, less than the slack.
-        norms[d, column] = np.sqrt(square) * (1 + slack)
+        for i in range(P):
+            difference = weights[k, row, i] - reference[row, i]
+            apart += difference * difference
+        # Computed norms may be too small by (S / 2 + 3) u in relative terms, less than the slack.
+        size = np.sqrt(square) + reference_norms[row]
+        norms[d, column] = (np.sqrt(apart) + kappa * size) * (1 + slack)
         total = weights[k, row, P + M]
         of_memory[M, d, column] = total
         for j in range(M):
@@ -201,18 +226,36 @@ def read_memory(
 
 
 @register_jitable
+def set_reference(weights: Reals, reference: Reals, reference_norms: Reals) -> None:
+    """theta' <- the mean of all policies."""
+    K, rows, P = weights.shape[0], reference.shape[0], reference.shape[1]
+    share = weights.dtype.type(1 / K)
+    reference[:] = share - share
+    for k in range(K):
+        for row in range(rows):
+            for i in range(P):
+                reference[row, i] += share * weights[k, row, i]
+    for row in range(rows):
+        square = share - share
+        for i in range(P):
+            square += reference[row, i] * reference[row, i]
+        reference_norms[row] = np.sqrt(square)
+
+
+@register_jitable
 def read_policy(known: Filter, k: int, a: int, weights: Reals, memory: FloatArray) -> None:
     """What does not depend on a cell, of an action of policy k."""
     column = a * known.of_actions.shape[1] + k
     read_memory(
         weights, k, a, column, known.positions, known.slack, memory,
-        known.of_memory, known.memory_part, known.norms,
+        known.reference, known.reference_norms, known.of_memory, known.memory_part, known.norms,
     )  # fmt: skip
 
 
 @register_jitable
 def begin_task(known: Filter, weights: Reals, memory: FloatArray) -> None:
-    """Read all policies."""
+    """Choose the reference and read all policies."""
+    set_reference(weights, known.reference, known.reference_norms)
     for k in range(weights.shape[0]):
         for a in range(known.of_actions.shape[0]):
             read_policy(known, k, a, weights, memory)
@@ -252,7 +295,7 @@ def pick_up(known: Filter, j: int) -> None:
 
 @register_jitable(fastmath=REASSOCIATE)
 def uncertainty(bases: Reals, g: int, state: Reals, P: int, slack: float, c: Reals, rest: Reals) -> float:
-    """rho + slack of a state in cell g; leaves c_j = U_j . p in `c`."""
+    """max(rho, sigma / KAPPA) of a state in cell g; leaves c_j = U_j . p in `c` and e in `rest`."""
     zero = state[0] - state[0]
     square = zero
     for i in range(state.shape[0]):
@@ -272,30 +315,44 @@ def uncertainty(bases: Reals, g: int, state: Reals, P: int, slack: float, c: Rea
     square = zero
     for i in range(P):
         square += rest[i] * rest[i]
-    return np.sqrt(square) + slack * size
+    return max(np.sqrt(square), slack * size / state.dtype.type(KAPPA))
+
+
+@register_jitable(fastmath=REASSOCIATE)
+def value_rest(reference: Reals, rest: Reals, of_rest: Reals) -> None:
+    """of_rest[row] = theta' . e."""
+    for row in range(reference.shape[0]):
+        total = rest[0] - rest[0]
+        for i in range(rest.shape[0]):
+            total += reference[row, i] * rest[i]
+        of_rest[row] = total
 
 
 @register_jitable(fastmath=REASSOCIATE)
 def bound_columns(
-    inner: Reals, g: int, part: Reals, norms: Reals, c: Reals, width: float, readout: Reals, floor: float,
-    totals: Reals,
+    inner: Reals, g: int, part: Reals, norms: Reals, of_rest: Reals, c: Reals, width: float, readout: Reals,
+    floor: float, of_actions: Reals, totals: Reals,
 ) -> None:  # fmt: skip
-    """totals = sum_d v_d clip(x_d) + width |v_d| |theta_d|, x = theta_m . m + sum_j c_j U_j . theta_p."""
+    """totals = sum_d v_d clip(x_d) + width |v_d| n_d with x and n as above."""
     zero = c[0] - c[0]
     c_0, c_1, c_2, c_3 = c[0], c[1], c[2], c[3]
+    # Unsigned: an index that might count from the end keeps the loop from being vectorised.
+    A, L, D = np.uintp(of_actions.shape[0]), np.uintp(of_actions.shape[1]), np.uintp(readout.shape[0])
     totals[:] = zero
-    for d in range(readout.shape[0]):
+    for d in range(D):
         v_d = readout[d]
         if v_d != zero:
             width_d = abs(v_d) * width
-            for e in range(totals.shape[0]):
-                x = part[d, e] + (
-                    c_0 * inner[g, d, 0, e]
-                    + c_1 * inner[g, d, 1, e]
-                    + c_2 * inner[g, d, 2, e]
-                    + c_3 * inner[g, d, 3, e]
-                )
-                totals[e] += v_d * (x if x > floor else floor) + width_d * norms[d, e]
+            for a in range(A):
+                shared = of_rest[a * D + d]
+                for e in range(a * L, a * L + L):
+                    x = (part[d, e] + shared) + (
+                        c_0 * inner[g, d, 0, e]
+                        + c_1 * inner[g, d, 1, e]
+                        + c_2 * inner[g, d, 2, e]
+                        + c_3 * inner[g, d, 3, e]
+                    )
+                    totals[e] += v_d * (x if x > floor else floor) + width_d * norms[d, e]
 
 
 @register_jitable(fastmath=REASSOCIATE)
@@ -318,5 +375,9 @@ def bound_policies(
     bring_up_to_date(known, g, weights)
     c, totals = known.coordinates, known.totals
     width = uncertainty(known.bases, g, state, known.positions, known.slack, c, known.rest)
-    bound_columns(known.inner, g, known.memory_part, known.norms, c, width, readout, known.floor, totals)
+    value_rest(known.reference, known.rest, known.of_rest)
+    bound_columns(
+        known.inner, g, known.memory_part, known.norms, known.of_rest, c, width, readout, known.floor,
+        known.of_actions, totals,
+    )  # fmt: skip
     best_action(known.of_actions, bound)

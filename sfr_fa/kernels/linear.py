@@ -5,8 +5,8 @@ A policy is a matrix of rows theta_{a,d}, action by action, over states s padded
 
     value(s, a)_d = theta_{a,d} . s            Q(s, a) = sum_d v_d clip(value(s, a)_d)
 
-Every value in a run comes from `policy_values`, whose rounding depends on the policy's numbers only and not
-on its place among the others: equal policies have equal values to the bit, whoever asks for them.
+Every value that GPI compares comes from `policy_values`, whose rounding depends on the policy's numbers only
+and not on its place among the others: equal policies have equal values to the bit, whoever asks for them.
 """
 
 from __future__ import annotations
@@ -64,8 +64,7 @@ def action_values(theta: Reals, k: int, first: int, state: Reals, values: Reals)
 def read_out(values: Reals, k: int, readout: Reals, clip: bool, q: Reals) -> float:
     """q[k, a] = sum_d v_d clip(values[k, (a, d)]); returns max over a of q[k, a]."""
     policy, D = np.uintp(k), np.uintp(readout.shape[0])
-    zero = readout[0] - readout[0]
-    best = zero - np.inf
+    zero, best = q.dtype.type(0), q.dtype.type(-np.inf)
     lowest = zero if clip else best
     for a in range(np.uintp(q.shape[1])):
         total = zero

@@ -9,8 +9,8 @@ actions. For policy k and group g, at state s:
 outputs: no sums across a vector register. The state is shared, so the first layers of all policies are one
 matrix. Network n = k G + g has its own block of rows in W_2 and W_3, and its own block of entries in each
 vector. Functions take whole arrays and where a block begins, because a view of a block costs as much as
-adding a few of its rows. Inputs are padded with zeros to a multiple of four, which are added at once; the
-gradient of padding is 0, so it stays 0.
+adding a few of its rows. A layer adds four inputs at a time, so their number is padded with zeros to a
+multiple of four; the gradient of padding is 0, so it stays 0.
 
 **Ties.** An output is b + x_0 w_0 + x_1 w_1 + ..., added in this order for every policy, whether it is
 evaluated alone or with all others: equal weights give equal values to the bit.
@@ -52,7 +52,7 @@ class Networks(NamedTuple):
 
     shape: Shape
     W1: Reals
-    """(state, N H_1)."""
+    """(state, padded; N H_1)."""
     b1: Reals
     """(N H_1,)."""
     W2: Reals
@@ -77,7 +77,7 @@ class Activations(NamedTuple):
 
 
 class Gradients(NamedTuple):
-    """d_1, d_2 and d_3 of one policy; scratch."""
+    """d_1, d_2 and d_3 of one policy; scratch. Of d_3 a block begins with the U entries of the action."""
 
     hidden1: Reals
     hidden2: Reals
@@ -174,7 +174,10 @@ def add_layer(
     inputs: Reals, x: int, num_inputs: int, weights: Reals, row: int, column: int,
     outputs: Reals, y: int, num_outputs: int,
 ) -> None:  # fmt: skip
-    """outputs[y + o] += sum_i inputs[x + i] weights[row + i, column + o], one input after another."""
+    """outputs[y + o] += sum_i inputs[x + i] weights[row + i, column + o], one input after another.
+
+    x, row, column and y are where the blocks begin; the number of inputs is a multiple of INPUTS_AT_ONCE.
+    """
     first_x, first_row, first_column, first_y = np.uintp(x), np.uintp(row), np.uintp(column), np.uintp(y)
     i, end, one = np.uintp(0), np.uintp(num_inputs), np.uintp(1)
     while i < end:
@@ -196,7 +199,8 @@ def add_layer(
 def relu(values: Reals, first: int, size: int) -> None:
     """max(0, x) in place, from entry `first` on; NaN stays NaN.
 
-    (x + |x|) / 2 is exact. A choice between x and 0 becomes a store under a mask, which is slow to read back.
+    (x + |x|) / 2 is exact up to half the largest number; beyond it, and at -infinity, the result is not
+    finite, and the run has diverged. A choice of x or 0 would be a store under a mask, slow to read back.
     """
     begin, half = np.uintp(first), values.dtype.type(0.5)
     for o in range(begin, begin + np.uintp(size)):

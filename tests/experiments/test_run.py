@@ -349,6 +349,13 @@ def test_one_rate_of_a_grid_can_be_repeated_more_often(tmp_path, capsys):
     assert (tmp_path / "r/tiny/smoke/general/SFR/alpha_0.01/rep-00.csv").exists()
 
 
+def test_a_choice_of_nothing_is_refused(tmp_path):
+    agents = 'AgentSetup("Q", "Q"), AgentSetup("SFR", "SFR", learning_rate=0.01),'
+    config = write_config(tmp_path / "c.py", agents=agents)
+    with pytest.raises(InputError, match="no trial with all of these agents, rates and repetitions"):
+        run_config(config, tmp_path / "r", agents=("Q",), learning_rates=(0.01,))
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

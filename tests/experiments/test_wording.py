@@ -6,8 +6,12 @@ from experiments.wording import duration, rates_text
 
 
 @pytest.mark.parametrize(
-    ("seconds", "text"), [(0.02, "20 ms"), (59, "59 s"), (90, "1.5 min"), (9000, "2.5 h"), (0, "0 ms")]
-)
+    ("seconds", "text"),
+    [
+        (0.02, "20 ms"), (59, "59 s"), (90, "1.5 min"), (9000, "2.5 h"), (0, "0 ms"),
+        (0.9999, "1 s"), (3599.9, "1 h"), (0.99, "990 ms"), (5_436_000, "1,510 h"),
+    ],
+)  # fmt: skip
 def test_durations(seconds, text):
     assert duration(seconds) == text
 

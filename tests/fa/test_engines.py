@@ -315,7 +315,6 @@ def test_the_kernels_run_as_plain_python():
 # --- Code that was compiled before ------------------------------------------------------------------
 
 PROBE = """
-import numpy as np
 from numba import njit
 from sfr_fa.kernels.gpi import evaluate, new_search
 

@@ -25,8 +25,7 @@ def test_values_and_readout(dtype):
     theta, state = rng.normal(size=(12, 128)).astype(dtype), rng.random(128).astype(dtype)
     all_values, all_q = np.zeros((2, 12), dtype), np.zeros((2, 4), dtype)
     values, q = all_values[1], all_q[1]
-    policies = np.stack([np.zeros_like(theta), theta])
-    compiled(linear.policy_values)(policies, 1, 0, 12, state, all_values)
+    compiled(linear.policy_values)(np.stack([-theta, theta]), 1, 0, 12, state, all_values)
     # n u |theta| |s| for sums of n = 128 products
     norms = float(np.linalg.norm(theta, axis=1).max()), float(np.linalg.norm(state))
     rounding = 128 * float(np.finfo(dtype).eps) * norms[0] * norms[1]
@@ -34,8 +33,14 @@ def test_values_and_readout(dtype):
     readout = np.array([1.0, -2.0, 0.5], dtype)
     for clip, clipped in ((True, np.maximum(values, 0)), (False, values)):
         best = compiled(linear.read_out)(all_values, 1, readout, clip, all_q)
-        np.testing.assert_allclose(q, clipped.reshape(4, 3) @ readout, rtol=1e-5)
+        # Terms are added one by one in the precision of the values, not in float64.
+        expected = np.zeros(4, dtype)
+        for d in range(3):
+            expected += readout[d] * clipped.reshape(4, 3)[:, d]
+        np.testing.assert_array_equal(q, expected)
         assert best == q.max()
+    assert not all_values[0].any()
+    assert not all_q[0].any()
     assert compiled(linear.dot)(theta[0], theta[1]) == pytest.approx(
         float(theta[0] @ theta[1]), abs=10 * rounding
     )
@@ -67,7 +72,11 @@ def test_descend_and_fold():
     rng = np.random.default_rng(2)
     theta, state, error = rng.normal(size=(3, 16)), rng.random(16), np.array([1.0, -2.0, 0.0])
     expected = theta + 0.1 * np.outer(error, state)
-    assert compiled(linear.descend)(theta[None], 0, 0, state, error, 0.1)
+    policies = np.stack([np.concatenate([theta, theta])] * 2)
+    assert compiled(linear.descend)(policies, 1, 3, state, error, 0.1)
+    np.testing.assert_array_equal(policies[0], np.concatenate([theta, theta]))
+    np.testing.assert_array_equal(policies[1, :3], theta)
+    theta = policies[1, 3:]
     np.testing.assert_allclose(theta, expected, rtol=1e-14)
     assert not compiled(linear.descend)(theta[None].copy(), 0, 0, state, np.array([1.0, np.inf, 0.0]), 0.1)
     folded, v = np.ones((1, 2, 16)), np.array([0.5, 0.0, -1.0])
