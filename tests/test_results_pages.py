@@ -56,6 +56,11 @@ ORDERINGS = (
     ("barreto", "barreto", "SFR", "MB SFR"),
     ("racer", "racer", "CSFR", "Q"),
     ("racer", "racer", "Q", "SF"),
+    *(
+        ("single_task", setting, *pair)
+        for setting in ("linear", "general")
+        for pair in (("SFR", "Q"), ("Q", "SF"))
+    ),
 )
 """(experiment, setting, who is ahead, of whom), as docs/results.md says in words."""
 
