@@ -25,7 +25,7 @@ import tyro
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import StrMethodFormatter
+from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 from PIL import Image
 
 from experiments import runs, svg
@@ -261,6 +261,7 @@ def total_return(run: Run, setting: str) -> Picture:
         axes.grid(visible=False, axis="y")
         axes.set_xlabel(f"total return over {run.tasks:,} tasks")
         axes.xaxis.set_major_formatter(THOUSANDS)
+        axes.xaxis.set_major_locator(MaxNLocator(4))
         key = [
             Line2D([], [], color="#444", linewidth=2.4, label="median"),
             Line2D([], [], color="#444", linewidth=0.8, linestyle="--", label="mean, sd"),

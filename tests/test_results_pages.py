@@ -74,7 +74,7 @@ def test_who_is_ahead_in_words_is_ahead_in_numbers(committed, experiment, place,
 
 
 def test_the_words_about_the_ablation(committed):
-    """It is the clipping: SFR hardly depends on initial weights, and nothing without clipping reaches it."""
+    """It is the clipping: without it SFR is where SF is, and from values of zero all three are close."""
     if committed.run("ablation") is None:
         pytest.skip("it has not been run")
 
@@ -82,12 +82,12 @@ def test_the_words_about_the_ablation(committed):
         return committed.agent("ablation", "linear", f"{variant}, {weights} weights").totals.mean()
 
     clipped, free = mean("SFR", "paper"), mean("SFR without clipping", "paper")
-    for weights in ("paper", "matched", "zero"):
-        assert abs(mean("SFR", weights) - clipped) < (clipped - free) / 4
-        for variant in ("SF", "SFR without clipping"):
-            assert mean(variant, weights) < clipped - (clipped - free) / 2
-    alike = mean("SF", "matched") - mean("SFR without clipping", "matched")
-    assert abs(alike) < (clipped - free) / 4
+    little = (clipped - free) / 4
+    assert little > 0
+    for weights in ("paper", "matched"):
+        assert abs(mean("SF", weights) - free) < little
+    for variant in ("SF", "SFR without clipping"):
+        assert abs(mean(variant, "zero") - mean("SFR", "zero")) < little
 
 
 def test_figures_are_those_of_the_results(committed):
