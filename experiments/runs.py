@@ -140,7 +140,7 @@ class Run:
 def existing(folder: Path) -> Path:
     """A folder of results that a command was given."""
     if not folder.is_dir():
-        raise InputError(f"there is no folder {folder}; experiments.run makes one, --results names another")
+        raise InputError(f"there is no folder {folder}; experiments.run makes one, or name another")
     return folder
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import tyro
 from rich.table import Table
 
+from experiments import runs
 from sfr_fa.results import RunFolder, TrialState
 from sfr_theory import cli
 from sfr_theory.errors import InputError
@@ -65,24 +66,18 @@ def status_of(path: Path) -> RunStatus:
     return RunStatus(path, trials, manifest["config"]["size"]["tasks"])
 
 
-def find_runs(folder: Path) -> list[Path]:
-    if not folder.is_dir():
-        raise InputError(f"there is no folder {folder}; experiments.run makes it")
-    return sorted(path.parent for path in folder.rglob("manifest.json"))
-
-
 def main(options: Options) -> int:
     console = cli.output_console(options.json)
-    runs = [status_of(path) for path in find_runs(Path(options.results))]
-    if not runs:
+    statuses = [status_of(path) for path in runs.find(runs.existing(Path(options.results)))]
+    if not statuses:
         raise InputError(f"{options.results} holds no runs")
     table = Table("run", *(state.value for state in TrialState), "tasks done", box=None)
-    for run in runs:
+    for run in statuses:
         counts = (str(run.count(state)) for state in TrialState)
         table.add_row(str(run.path), *counts, f"{run.tasks_done:.0%}")
     console.print(table)
-    problems = [run.problem for run in runs if run.problem]
-    for run in runs:
+    problems = [run.problem for run in statuses if run.problem]
+    for run in statuses:
         for key, entry in run.trials.items():
             if entry["reason"]:
                 problems.append(entry["reason"])
@@ -92,7 +87,7 @@ def main(options: Options) -> int:
     for problem in problems:
         console.print(f"damaged: {problem}", soft_wrap=True, markup=False)
     if options.json:
-        cli.write_json({str(run.path): run.trials for run in runs}, options.json)
+        cli.write_json({str(run.path): run.trials for run in statuses}, options.json)
     return cli.EXIT_UNEXPECTED if problems else 0
 
 

@@ -56,6 +56,8 @@ def some_weights(rng, K, D, kind):
         return -np.abs(weights)
     if kind == "copies":
         return np.repeat(weights[:1], K, axis=0)
+    if kind == "alike":
+        return weights[:1] + 0.01 * weights
     if kind == "huge":
         return weights * 1e6
     if kind == "zero":
@@ -68,7 +70,7 @@ def some_weights(rng, K, D, kind):
     seed=st.integers(0, 2**20),
     K=st.integers(1, 40),
     D=st.sampled_from([1, 5, 6]),
-    kind=st.sampled_from(["usual", "negative", "copies", "huge", "zero"]),
+    kind=st.sampled_from(["usual", "negative", "copies", "alike", "huge", "zero"]),
     rewards=st.sampled_from(["mixed", "negative", "zero", "some zero", "huge"]),
     clip=st.booleans(),
     dtype=st.sampled_from([np.float32, np.float64]),
@@ -119,6 +121,24 @@ def test_the_filter_rules_out_most_policies():
     policies = Policies(some_weights(np.random.default_rng(0), 200, 6, "usual"), 6, np.float32)
     bound, best = policies.bounds_and_values(0.3, 0.42, np.zeros(M), np.array([0, 0.5, -0.5, 0.7, -1, 1]))
     assert (bound >= best.max()).sum() < 40
+
+
+@pytest.mark.parametrize("kind", ["copies", "alike"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_bounds_of_policies_with_much_in_common(kind, dtype):
+    """They are tight, so that what is in common must be right: without it some value exceeds its bound."""
+    rng = np.random.default_rng(1)
+    weights = some_weights(rng, 20, 6, kind)
+    right, wrong = (Policies(weights, 6, dtype) for _ in range(2))
+    wrong.known.reference[:] = 0
+    exceeded = False
+    for x, y in rng.random((50, 2)):
+        readout = rng.normal(size=6)
+        bound, best = right.bounds_and_values(x, y, np.zeros(M), readout)
+        assert (bound >= best).all()
+        bound, best = wrong.bounds_and_values(x, y, np.zeros(M), readout)
+        exceeded = exceeded or bool((bound < best).any())
+    assert exceeded
 
 
 @pytest.mark.parametrize("part", ["norms", "memory_part", "inner"])
