@@ -64,10 +64,16 @@ class CompiledRacer:
     def walk(self, task: Task, steps: int) -> Walk:
         agent = self.agent
         world = self._world(task)
-        policies = self._policies()
+        policies, cumulant = self._policies(), self._cumulant()
         record = kernel.Record(np.zeros(steps, np.int64), np.zeros(len(agent.participants), np.int64))
         total, episodes, made, finite = kernel.run_task(
-            world, self._noise(steps), self._rates(), self._cumulant(), policies, record
+            world,
+            self._noise(steps),
+            self._rates(),
+            cumulant,
+            policies,
+            record,
+            kernel.new_scratch(world, cumulant, policies),
         )
         self._give_back(policies)
         agent.take_over(made, record.gpi_counts, diverged=not finite)

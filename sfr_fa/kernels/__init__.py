@@ -1,6 +1,6 @@
 """Compiled loops over plain arrays; nothing here imports the rest of the package.
 
-`run_task` of an environment is compiled. Functions marked `register_jitable` are parts of it: Numba compiles
+`run_task` of an environment is compiled. Functions marked `part` are parts of it: Numba compiles
 them into the loop that calls them, and called from Python they are plain Python. The rest prepares arrays.
 
 Numba stores compiled code on disk. It notices a change of the file of a function, but not of the files whose

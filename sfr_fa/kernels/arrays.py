@@ -1,5 +1,7 @@
 """Array types of the kernels, and what all of them compile with.
 
+`part` marks the functions that a kernel is made of.
+
 `REASSOCIATE` lets the compiler add the terms of a sum in another order and fuse multiplications into it,
 which is what vectorises a scalar product; unlike `fastmath=True` it leaves NaN and infinity alone, so that
 divergence can be seen.
@@ -9,7 +11,8 @@ divergence can be seen.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Collection
+from typing import Any, TypeVar
 
 import numpy as np
 from numba.extending import register_jitable
@@ -20,23 +23,46 @@ Reals = NDArray[Any]
 Integers = NDArray[np.int64]
 
 REASSOCIATE = {"reassoc", "contract", "nsz", "arcp"}
+FOR_PYTHON_ONLY: dict[str, Any] = {"no_cfunc_wrapper": True}
+"""No entry for C: nobody has need of one, and it takes time to compile."""
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-@register_jitable
+def part(*, fastmath: Collection[str] = ()) -> Callable[[Function], Function]:
+    """A part of kernels: plain Python for whoever calls it, compiled into the kernels that call it.
+
+    Numba compiles a part once for each set of options of its callers, so that one which both a kernel and its
+    parts call is compiled twice.
+    """
+    decorate: Callable[[Function], Function] = register_jitable(fastmath=set(fastmath), **FOR_PYTHON_ONLY)
+    return decorate
+
+
+@part()
 def copy_to(values: Reals, copy: Reals) -> None:
     """copy[:] = values."""
     for j in range(values.shape[0]):
         copy[j] = values[j]
 
 
-@register_jitable
+@part()
 def copy_from(rows: Reals, k: int, first: int, copy: Reals) -> None:
     """copy[:] = rows[k, first : first + n], n its length."""
     for j in range(copy.shape[0]):
         copy[j] = rows[k, first + j]
 
 
-@register_jitable
+@part()
+def all_finite(values: Reals) -> bool:
+    """Whether no entry is infinite or NaN."""
+    for value in values:  # noqa: SIM110  all() over a generator does not compile
+        if not np.isfinite(value):
+            return False
+    return True
+
+
+@part()
 def fill(values: Reals, value: float) -> None:
     """values[:] = value."""
     for j in range(values.shape[0]):

@@ -19,13 +19,15 @@ function that calls them. Geometry comes in named tuples of arrays and numbers
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import register_jitable
 from numpy.typing import NDArray
 
+from sfr_fa.kernels.arrays import part
+
 FloatArray = NDArray[np.float64]
+Numbers = float | FloatArray
 
 UP, DOWN, LEFT, RIGHT = 0, 1, 2, 3
 TURN_RIGHT, STRAIGHT, TURN_LEFT = 0, 1, 2
@@ -65,7 +67,7 @@ class RacerGeometry(NamedTuple):
     noise: float
 
 
-@register_jitable
+@part()
 def blocked(x: float, y: float, walls: FloatArray) -> bool:
     """Whether a point is outside the unit square or in a wall."""
     if not (0.0 <= x <= 1.0 and 0.0 <= y <= 1.0):
@@ -76,7 +78,7 @@ def blocked(x: float, y: float, walls: FloatArray) -> bool:
     return False
 
 
-@register_jitable
+@part()
 def walk(x: float, y: float, action: int, noise: float, geometry: ObjectGeometry) -> tuple[float, float]:
     """The position after a move of length step_length + step_noise * noise, or (x, y) if that is blocked."""
     length = geometry.step_length + geometry.step_noise * noise
@@ -94,7 +96,7 @@ def walk(x: float, y: float, action: int, noise: float, geometry: ObjectGeometry
     return new_x, new_y
 
 
-@register_jitable
+@part()
 def touched_object(x: float, y: float, memory: FloatArray, geometry: ObjectGeometry) -> int:
     """The object within reach of (x, y) that has not been collected, or -1."""
     for j in range(len(geometry.objects)):
@@ -105,7 +107,7 @@ def touched_object(x: float, y: float, memory: FloatArray, geometry: ObjectGeome
     return -1
 
 
-@register_jitable
+@part()
 def at_goal(x: float, y: float, geometry: ObjectGeometry) -> bool:
     """Whether (x, y) is in the goal area."""
     dx = x - geometry.goal_x
@@ -113,7 +115,7 @@ def at_goal(x: float, y: float, geometry: ObjectGeometry) -> bool:
     return dx * dx + dy * dy <= geometry.goal_radius * geometry.goal_radius
 
 
-@register_jitable
+@part()
 def object_collection_step(
     x: float, y: float, memory: FloatArray, action: int, noise: float, geometry: ObjectGeometry
 ) -> tuple[float, float, int, int]:
@@ -131,7 +133,7 @@ def object_collection_step(
     return new_x, new_y, picked, feature
 
 
-@register_jitable
+@part()
 def wrapped(value: float, low: float, period: float) -> float:
     """`value` modulo `period`, in [low, low + period)."""
     offset = (value - low) % period
@@ -139,7 +141,7 @@ def wrapped(value: float, low: float, period: float) -> float:
     return low + offset if low + offset < low + period else low
 
 
-@register_jitable
+@part()
 def drive(
     x: float, y: float, angle: float, action: int, noise: FloatArray, geometry: RacerGeometry
 ) -> tuple[float, float, float]:
@@ -156,14 +158,20 @@ def drive(
     return new_x, new_y, wrapped(angle + geometry.noise * noise[2], -math.pi, 2 * math.pi)
 
 
-@register_jitable
-def marker_distances(x: float | FloatArray, y: float | FloatArray, markers: FloatArray) -> FloatArray:
-    """phi_k: the torus distance of (x, y) to marker k, divided by the largest one.
-
-    Arrays x and y of shape (..., 1) give features of shape (..., n).
-    """
-    dx = np.abs(x - markers[:, 0])
-    dy = np.abs(y - markers[:, 1])
+@part()
+def torus_distance(x: Numbers, y: Numbers, to_x: Numbers, to_y: Numbers) -> Any:
+    """The distance of two points on the torus of side 1, divided by the largest one."""
+    dx = np.abs(x - to_x)
+    dy = np.abs(y - to_y)
     dx = np.minimum(dx, 1.0 - dx)
     dy = np.minimum(dy, 1.0 - dy)
     return np.minimum(np.sqrt(dx * dx + dy * dy) / LARGEST_TORUS_DISTANCE, 1.0)
+
+
+def marker_distances(x: Numbers, y: Numbers, markers: FloatArray) -> FloatArray:
+    """phi_k: the torus distance of (x, y) to marker k.
+
+    Arrays x and y of shape (..., 1) give features of shape (..., n).
+    """
+    distances: FloatArray = torus_distance(x, y, markers[:, 0], markers[:, 1])
+    return distances

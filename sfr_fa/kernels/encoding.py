@@ -17,8 +17,9 @@ import math
 from typing import Any
 
 import numpy as np
-from numba.extending import register_jitable
 from numpy.typing import NDArray
+
+from sfr_fa.kernels.arrays import part
 
 FloatArray = NDArray[np.float64]
 
@@ -35,7 +36,7 @@ for _centres in (SQUARE_CENTRES, TORUS_CENTRES, ANGLE_CENTRES):
     _centres.setflags(write=False)
 
 
-@register_jitable
+@part()
 def write_interval_code(x: float, centres: FloatArray, sigma: float, code: FloatArray) -> None:
     """code[i] = g_i(x) = exp(-(x - c_i)^2 / sigma) on a line.
 
@@ -46,7 +47,7 @@ def write_interval_code(x: float, centres: FloatArray, sigma: float, code: Float
         code[i] = math.exp(-(along * along) / sigma)
 
 
-@register_jitable
+@part()
 def interval_code(x: float, centres: FloatArray, sigma: float) -> FloatArray:
     """g_i(x) of all centres."""
     code = np.empty(len(centres))
@@ -54,7 +55,7 @@ def interval_code(x: float, centres: FloatArray, sigma: float) -> FloatArray:
     return code
 
 
-@register_jitable
+@part()
 def write_circle_code(x: float, centres: FloatArray, period: float, sigma: float, code: FloatArray) -> None:
     """code[i] = exp(-d(x, c_i)^2 / sigma) on a circle; x and c_i lie at most one period apart."""
     for i in range(len(centres)):
@@ -63,7 +64,7 @@ def write_circle_code(x: float, centres: FloatArray, period: float, sigma: float
         code[i] = math.exp(-(distance * distance) / sigma)
 
 
-@register_jitable
+@part()
 def circle_code(x: float, centres: FloatArray, period: float, sigma: float) -> FloatArray:
     """The code of x on a circle, of all centres."""
     code = np.empty(len(centres))
@@ -71,7 +72,7 @@ def circle_code(x: float, centres: FloatArray, period: float, sigma: float) -> F
     return code
 
 
-@register_jitable
+@part()
 def object_collection_state(
     x: float, y: float, memory: FloatArray, centres: FloatArray, sigma: float
 ) -> FloatArray:
@@ -80,7 +81,7 @@ def object_collection_state(
     return np.concatenate((position.ravel(), memory, np.ones(1)))
 
 
-@register_jitable
+@part()
 def encode_object_collection(code_x: FloatArray, code_y: FloatArray, memory: FloatArray, state: Any) -> None:
     """`object_collection_state` from the codes of x and y, written into the first entries of `state`."""
     n = code_x.shape[0]
@@ -92,7 +93,7 @@ def encode_object_collection(code_x: FloatArray, code_y: FloatArray, memory: Flo
     state[n * n + memory.shape[0]] = 1.0
 
 
-@register_jitable
+@part()
 def racer_state(
     x: float,
     y: float,

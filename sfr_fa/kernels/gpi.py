@@ -16,9 +16,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba.extending import register_jitable
 
-from sfr_fa.kernels.arrays import Integers, Reals
+from sfr_fa.kernels.arrays import Integers, Reals, part
 from sfr_fa.kernels.gpi_filter import padded
 from sfr_fa.kernels.linear import policy_values, read_out
 
@@ -55,7 +54,7 @@ def new_search(policies: int, rows: int, num_actions: int, dtype: np.dtype) -> S
     )
 
 
-@register_jitable
+@part()
 def evaluate(k: int, weights: Reals, state: Reals, readout: Reals, clip: bool, search: Search) -> None:
     """The exact values of policy k at this state."""
     policy_values(weights, k, 0, weights.shape[1], state, search.values)
@@ -65,7 +64,18 @@ def evaluate(k: int, weights: Reals, state: Reals, readout: Reals, clip: bool, s
     search.how_many[0] += 1
 
 
-@register_jitable
+@part()
+def begin_search(
+    i: int, c: int, weights: Reals, state: Reals, readout: Reals, clip: bool, search: Search
+) -> None:
+    """Search at a new state, with policies i and c, whose values are needed anyway."""
+    search.how_many[0] = 0
+    evaluate(i, weights, state, readout, clip, search)
+    if c != i:
+        evaluate(c, weights, state, readout, clip, search)
+
+
+@part()
 def evaluate_again(
     k: int, first: int, last: int, weights: Reals, state: Reals, readout: Reals, clip: bool, search: Search
 ) -> None:
@@ -78,7 +88,7 @@ def evaluate_again(
     search.best[k] = read_out(search.values, k, readout, clip, search.q)
 
 
-@register_jitable
+@part()
 def best_policy(weights: Reals, state: Reals, readout: Reals, clip: bool, search: Search) -> int:
     """The first policy of largest value; evaluates whatever might be it."""
     best, bound, evaluated, candidates = search.best, search.bound, search.evaluated, search.candidates

@@ -44,9 +44,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba.extending import register_jitable
 
-from sfr_fa.kernels.arrays import REASSOCIATE, Integers, Reals
+from sfr_fa.kernels.arrays import REASSOCIATE, Integers, Reals, part
 from sfr_fa.kernels.encoding import FloatArray, interval_code
 
 CELLS = 10
@@ -158,7 +157,7 @@ def new_filter(
 # --- Reading weights into tables ---------------------------------------------------------------------
 
 
-@register_jitable(fastmath=REASSOCIATE)
+@part(fastmath=REASSOCIATE)
 def read_inner(bases: Reals, g: int, weights: Reals, k: int, a: int, column: int, inner: Reals) -> None:
     """U_j . theta_p of an action of policy k, into the table of cell g."""
     zero = bases[g, 0, 0] - bases[g, 0, 0]
@@ -177,7 +176,7 @@ def read_inner(bases: Reals, g: int, weights: Reals, k: int, a: int, column: int
         inner[g, d, 3, column] = sum_3
 
 
-@register_jitable
+@part()
 def bring_up_to_date(known: Filter, g: int, weights: Reals) -> None:
     """Make the table of cell g, or read again what has changed since its last visit."""
     bases, inner, updates, newest, seen = known.bases, known.inner, known.updates, known.newest, known.seen
@@ -196,13 +195,12 @@ def bring_up_to_date(known: Filter, g: int, weights: Reals) -> None:
     seen[g] = num_updates
 
 
-@register_jitable(fastmath=REASSOCIATE)
-def read_memory(
-    weights: Reals, k: int, a: int, column: int, P: int, slack: float, memory: FloatArray,
-    reference: Reals, reference_norms: Reals, of_memory: Reals, memory_part: Reals, norms: Reals,
-) -> None:  # fmt: skip
-    """Norms and memory weights of an action of policy k, and their memory part at the present memory."""
-    M, D = memory.shape[0], norms.shape[0]
+@part(fastmath=REASSOCIATE)
+def read_policy(known: Filter, k: int, a: int, weights: Reals, memory: FloatArray) -> None:
+    """What does not depend on a cell, of an action of policy k: norms, memory weights, their memory part."""
+    reference, of_memory, norms = known.reference, known.of_memory, known.norms
+    P, M, D = known.positions, memory.shape[0], norms.shape[0]
+    column = a * known.of_actions.shape[1] + k
     kappa = weights.dtype.type(KAPPA)
     for d in range(D):
         row = a * D + d
@@ -214,18 +212,18 @@ def read_memory(
             difference = weights[k, row, i] - reference[row, i]
             apart += difference * difference
         # Computed norms may be too small by (S / 2 + 3) u in relative terms, less than the slack.
-        size = np.sqrt(square) + reference_norms[row]
-        norms[d, column] = (np.sqrt(apart) + kappa * size) * (1 + slack)
+        size = np.sqrt(square) + known.reference_norms[row]
+        norms[d, column] = (np.sqrt(apart) + kappa * size) * (1 + known.slack)
         total = weights[k, row, P + M]
         of_memory[M, d, column] = total
         for j in range(M):
             of_memory[j, d, column] = weights[k, row, P + j]
             if memory[j] != 0.0:
                 total += weights[k, row, P + j]
-        memory_part[d, column] = total
+        known.memory_part[d, column] = total
 
 
-@register_jitable
+@part()
 def set_reference(weights: Reals, reference: Reals, reference_norms: Reals) -> None:
     """theta' <- the mean of all policies."""
     K, rows, P = weights.shape[0], reference.shape[0], reference.shape[1]
@@ -242,17 +240,7 @@ def set_reference(weights: Reals, reference: Reals, reference_norms: Reals) -> N
         reference_norms[row] = np.sqrt(square)
 
 
-@register_jitable
-def read_policy(known: Filter, k: int, a: int, weights: Reals, memory: FloatArray) -> None:
-    """What does not depend on a cell, of an action of policy k."""
-    column = a * known.of_actions.shape[1] + k
-    read_memory(
-        weights, k, a, column, known.positions, known.slack, memory,
-        known.reference, known.reference_norms, known.of_memory, known.memory_part, known.norms,
-    )  # fmt: skip
-
-
-@register_jitable
+@part()
 def begin_task(known: Filter, weights: Reals, memory: FloatArray) -> None:
     """Choose the reference and read all policies."""
     set_reference(weights, known.reference, known.reference_norms)
@@ -261,7 +249,7 @@ def begin_task(known: Filter, weights: Reals, memory: FloatArray) -> None:
             read_policy(known, k, a, weights, memory)
 
 
-@register_jitable
+@part()
 def note_update(known: Filter, k: int, action: int, weights: Reals, memory: FloatArray) -> None:
     """The weights of an action of policy k have changed."""
     read_policy(known, k, action, weights, memory)
@@ -271,7 +259,7 @@ def note_update(known: Filter, k: int, action: int, weights: Reals, memory: Floa
     known.num_updates[0] += 1
 
 
-@register_jitable
+@part()
 def begin_episode(known: Filter) -> None:
     """Nothing has been collected."""
     part, of_memory = known.memory_part, known.of_memory
@@ -281,7 +269,7 @@ def begin_episode(known: Filter) -> None:
             part[d, e] = of_memory[constant, d, e]
 
 
-@register_jitable
+@part()
 def pick_up(known: Filter, j: int) -> None:
     """Object j has been collected."""
     part, of_memory = known.memory_part, known.of_memory
@@ -293,7 +281,7 @@ def pick_up(known: Filter, j: int) -> None:
 # --- Bounds -----------------------------------------------------------------------------------------
 
 
-@register_jitable(fastmath=REASSOCIATE)
+@part(fastmath=REASSOCIATE)
 def uncertainty(bases: Reals, g: int, state: Reals, P: int, slack: float, c: Reals, rest: Reals) -> float:
     """max(rho, sigma / KAPPA) of a state in cell g; leaves c_j = U_j . p in `c` and e in `rest`."""
     zero = state[0] - state[0]
@@ -318,7 +306,7 @@ def uncertainty(bases: Reals, g: int, state: Reals, P: int, slack: float, c: Rea
     return max(np.sqrt(square), slack * size / state.dtype.type(KAPPA))
 
 
-@register_jitable(fastmath=REASSOCIATE)
+@part(fastmath=REASSOCIATE)
 def value_rest(reference: Reals, rest: Reals, of_rest: Reals) -> None:
     """of_rest[row] = theta' . e."""
     for row in range(reference.shape[0]):
@@ -328,7 +316,7 @@ def value_rest(reference: Reals, rest: Reals, of_rest: Reals) -> None:
         of_rest[row] = total
 
 
-@register_jitable(fastmath=REASSOCIATE)
+@part(fastmath=REASSOCIATE)
 def bound_columns(
     inner: Reals, g: int, part: Reals, norms: Reals, of_rest: Reals, c: Reals, width: float, readout: Reals,
     floor: float, of_actions: Reals, totals: Reals,
@@ -355,7 +343,7 @@ def bound_columns(
                     totals[e] += v_d * (x if x > floor else floor) + width_d * norms[d, e]
 
 
-@register_jitable(fastmath=REASSOCIATE)
+@part(fastmath=REASSOCIATE)
 def best_action(of_actions: Reals, bound: Reals) -> None:
     """bound[k] = max over a of of_actions[a, k]."""
     for k in range(bound.shape[0]):
@@ -365,7 +353,7 @@ def best_action(of_actions: Reals, bound: Reals) -> None:
         bound[k] = best
 
 
-@register_jitable
+@part()
 def bound_policies(
     known: Filter, weights: Reals, x: float, y: float, state: Reals, readout: Reals, bound: Reals
 ) -> None:

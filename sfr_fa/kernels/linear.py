@@ -12,15 +12,14 @@ and not on its place among the others: equal policies have equal values to the b
 from __future__ import annotations
 
 import numpy as np
-from numba.extending import register_jitable
 
-from sfr_fa.kernels.arrays import REASSOCIATE, Reals
+from sfr_fa.kernels.arrays import REASSOCIATE, Reals, part
 
 PADDING = 16
 """Rows are padded to a multiple of this, a whole number of vector registers."""
 
 
-@register_jitable(fastmath=REASSOCIATE)
+@part(fastmath=REASSOCIATE)
 def dot(x: Reals, y: Reals) -> float:
     """x . y."""
     total = x[0] - x[0]
@@ -29,7 +28,7 @@ def dot(x: Reals, y: Reals) -> float:
     return total
 
 
-@register_jitable(fastmath=REASSOCIATE)
+@part(fastmath=REASSOCIATE)
 def policy_values(theta: Reals, k: int, first: int, last: int, state: Reals, values: Reals) -> None:
     """values[k, r] = theta[k, r] . s for rows first <= r < last, both multiples of 4.
 
@@ -53,14 +52,14 @@ def policy_values(theta: Reals, k: int, first: int, last: int, state: Reals, val
         r = r_3 + one
 
 
-@register_jitable
+@part()
 def action_values(theta: Reals, k: int, first: int, state: Reals, values: Reals) -> None:
     """values[r] = theta[k, first + r] . s: as many rows of policy k as there is room for."""
     for r in range(values.shape[0]):
         values[r] = dot(theta[k, first + r], state)
 
 
-@register_jitable
+@part()
 def read_out(values: Reals, k: int, readout: Reals, clip: bool, q: Reals) -> float:
     """q[k, a] = sum_d v_d clip(values[k, (a, d)]); returns max over a of q[k, a]."""
     policy, D = np.uintp(k), np.uintp(readout.shape[0])
@@ -77,7 +76,7 @@ def read_out(values: Reals, k: int, readout: Reals, clip: bool, q: Reals) -> flo
     return best
 
 
-@register_jitable
+@part()
 def first_largest(x: Reals) -> int:
     """argmax x, the first of ties."""
     best = 0
@@ -87,7 +86,7 @@ def first_largest(x: Reals) -> int:
     return best
 
 
-@register_jitable
+@part()
 def descend(theta: Reals, k: int, first: int, state: Reals, error: Reals, rate: float) -> bool:
     """theta[k, first + d] += rate * error[d] * s: an action of policy k; whether the errors were finite."""
     finite = True
@@ -100,7 +99,7 @@ def descend(theta: Reals, k: int, first: int, state: Reals, error: Reals, rate: 
     return finite
 
 
-@register_jitable
+@part()
 def fold(theta: Reals, k: int, a: int, readout: Reals, folded: Reals) -> None:
     """folded[k, a] = sum_d v_d theta[k, (a, d)]: without clipping Q is linear in s, with these weights."""
     D = readout.shape[0]

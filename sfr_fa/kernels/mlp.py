@@ -25,9 +25,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba.extending import register_jitable
 
-from sfr_fa.kernels.arrays import REASSOCIATE, Reals
+from sfr_fa.kernels.arrays import REASSOCIATE, Reals, part
 
 INPUTS_AT_ONCE = 4
 CONTRACT = {"contract"}
@@ -139,13 +138,11 @@ def _views(networks: Networks, weights: tuple[Reals, Reals, Reals]) -> list[Real
 # --- Scratch --------------------------------------------------------------------------------------
 
 
-@register_jitable
 def new_activations(networks: Networks) -> Activations:
     """Room for the activations of all policies."""
     return Activations(np.zeros_like(networks.b1), np.zeros_like(networks.b2), np.zeros_like(networks.b3))
 
 
-@register_jitable
 def new_gradients(networks: Networks) -> Gradients:
     """Room for the gradients of one policy."""
     shape, dtype = networks.shape, networks.b1.dtype
@@ -161,7 +158,7 @@ def new_gradients(networks: Networks) -> Gradients:
 # Indices are unsigned: signed ones may count from the end, and looking after that costs as much as adding.
 
 
-@register_jitable
+@part()
 def copy_block(values: Reals, copy: Reals, first: int, size: int) -> None:
     """copy = values, from entry `first` on."""
     begin = np.uintp(first)
@@ -169,7 +166,7 @@ def copy_block(values: Reals, copy: Reals, first: int, size: int) -> None:
         copy[o] = values[o]
 
 
-@register_jitable(fastmath=CONTRACT)
+@part(fastmath=CONTRACT)
 def add_layer(
     inputs: Reals, x: int, num_inputs: int, weights: Reals, row: int, column: int,
     outputs: Reals, y: int, num_outputs: int,
@@ -195,7 +192,7 @@ def add_layer(
         i += np.uintp(INPUTS_AT_ONCE)
 
 
-@register_jitable
+@part()
 def relu(values: Reals, first: int, size: int) -> None:
     """max(0, x) in place, from entry `first` on; NaN stays NaN.
 
@@ -207,12 +204,12 @@ def relu(values: Reals, first: int, size: int) -> None:
         values[o] = half * (values[o] + abs(values[o]))
 
 
-@register_jitable
-def evaluate(networks: Networks, first: int, count: int, state: Reals, values: Activations) -> None:
-    """Policies first ... first + count - 1 at a state; to the bit the same however they are grouped."""
+@part()
+def evaluate(networks: Networks, first: int, last: int, state: Reals, values: Activations) -> None:
+    """Policies first <= k < last at a state; to the bit the same however they are grouped."""
     shape, hidden1, hidden2, outputs = networks.shape, values.hidden1, values.hidden2, values.outputs
     H_1, H_2, H_3 = shape.units1, shape.units2, shape.outputs
-    begin, size = first * shape.groups, count * shape.groups
+    begin, size = first * shape.groups, (last - first) * shape.groups
 
     copy_block(networks.b1, hidden1, begin * H_1, size * H_1)
     add_layer(state, 0, state.shape[0], networks.W1, 0, begin * H_1, hidden1, begin * H_1, size * H_1)
@@ -228,16 +225,10 @@ def evaluate(networks: Networks, first: int, count: int, state: Reals, values: A
         add_layer(hidden2, n * H_2, H_2, networks.W3, n * H_2, 0, outputs, n * H_3, H_3)
 
 
-@register_jitable
-def evaluate_all(networks: Networks, state: Reals, values: Activations) -> None:
-    """All policies at a state."""
-    evaluate(networks, 0, networks.shape.policies, state, values)
-
-
 # --- Readout --------------------------------------------------------------------------------------
 
 
-@register_jitable
+@part()
 def spread_readout(readout: Reals, shape: Shape, num_actions: int, k: int, spread: Reals) -> None:
     """v_{g,j} at every output (g, a U + j) of policy k: `spread` is laid out as all outputs are."""
     U = readout.shape[0] // shape.groups
@@ -248,7 +239,7 @@ def spread_readout(readout: Reals, shape: Shape, num_actions: int, k: int, sprea
                 spread[begin + a * U + j] = readout[g * U + j]
 
 
-@register_jitable(fastmath=CONTRACT)
+@part(fastmath=CONTRACT)
 def read_out(
     outputs: Reals,
     shape: Shape,
@@ -287,7 +278,7 @@ def read_out(
 # --- Learning -------------------------------------------------------------------------------------
 
 
-@register_jitable(fastmath=CONTRACT)
+@part(fastmath=CONTRACT)
 def add_outer(
     inputs: Reals, x: int, num_inputs: int, gradient: Reals, d: int, size: int,
     weights: Reals, row: int, column: int,
@@ -302,7 +293,7 @@ def add_outer(
                 weights[first_row + i, first_column + o] += x_i * gradient[first_d + o]
 
 
-@register_jitable(fastmath=REASSOCIATE)
+@part(fastmath=REASSOCIATE)
 def backward(
     weights: Reals, row: int, column: int, gradient: Reals, d: int, size: int,
     activations: Reals, x: int, num_inputs: int, result: Reals, y: int,
@@ -319,14 +310,14 @@ def backward(
         result[first_y + i] = total
 
 
-@register_jitable
+@part()
 def add_block(values: Reals, total: Reals, first: int, size: int) -> None:
     """total[first + o] += values[o]."""
     for o in range(size):
         total[first + o] += values[o]
 
 
-@register_jitable
+@part()
 def descend(
     networks: Networks,
     k: int,

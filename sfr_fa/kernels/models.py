@@ -13,15 +13,13 @@ from __future__ import annotations
 
 import math
 
-from numba.extending import register_jitable
-
-from sfr_fa.kernels.arrays import Reals
+from sfr_fa.kernels.arrays import Reals, part
 from sfr_fa.kernels.linear import dot
 
 # --- Reward models ----------------------------------------------------------------------------------
 
 
-@register_jitable
+@part()
 def learn_linear_reward(weights: Reals, phi: Reals, reward: float, rate: float) -> None:
     """w += rate * 2 (r - phi . w) phi."""
     step = rate * 2 * (reward - dot(weights, phi))
@@ -29,14 +27,14 @@ def learn_linear_reward(weights: Reals, phi: Reals, reward: float, rate: float) 
         weights[k] += step * phi[k]
 
 
-@register_jitable
+@part()
 def read_linear_reward(weights: Reals, points: Reals, readout: Reals) -> None:
     """v_d = p_d . w."""
     for d in range(readout.shape[0]):
         readout[d] = dot(points[d], weights)
 
 
-@register_jitable
+@part()
 def mlp_reward(W1: Reals, b1: Reals, W2: Reals, b2: Reals, phi: Reals) -> float:
     """R~(phi)."""
     total = b2[0]
@@ -47,7 +45,7 @@ def mlp_reward(W1: Reals, b1: Reals, W2: Reals, b2: Reals, phi: Reals) -> float:
     return total
 
 
-@register_jitable
+@part()
 def learn_mlp_reward(
     W1: Reals, b1: Reals, W2: Reals, b2: Reals, phi: Reals, reward: float, rate: float
 ) -> None:
@@ -64,7 +62,7 @@ def learn_mlp_reward(
     b2[0] += step
 
 
-@register_jitable
+@part()
 def read_mlp_reward(W1: Reals, b1: Reals, W2: Reals, b2: Reals, points: Reals, readout: Reals) -> None:
     """v_d = R~(p_d)."""
     for d in range(readout.shape[0]):
@@ -74,7 +72,7 @@ def read_mlp_reward(W1: Reals, b1: Reals, W2: Reals, b2: Reals, points: Reals, r
 # --- The one-step model of features -----------------------------------------------------------------
 
 
-@register_jitable
+@part()
 def softmax(logits: Reals, probabilities: Reals) -> None:
     """p_j = exp(l_j) / sum_i exp(l_i), from differences to the largest logit."""
     largest = logits[0]
@@ -88,7 +86,7 @@ def softmax(logits: Reals, probabilities: Reals) -> None:
         probabilities[j] /= total
 
 
-@register_jitable
+@part()
 def learn_one_step_model(
     theta: Reals, state: Reals, feature: int, rate: float, logits: Reals, steps: Reals, probabilities: Reals
 ) -> None:
@@ -118,14 +116,14 @@ def learn_one_step_model(
 # --- Codes of features ------------------------------------------------------------------------------
 
 
-@register_jitable
+@part()
 def learned_features(H_now: Reals, H_next: Reals, state: Reals, next_state: Reals, phi: Reals) -> None:
     """phi_k = sigmoid(H_now[k] . s_t + H_next[k] . s_{t+1})."""
     for k in range(phi.shape[0]):
         phi[k] = 1 / (1 + math.exp(-(dot(H_now[k], state) + dot(H_next[k], next_state))))
 
 
-@register_jitable
+@part()
 def tent_code(phi: Reals, centres: Reals, code: Reals) -> None:
     """code[k, j] = max(0, 1 - |x_{k,j} - phi_k| / Delta_k); centres (n, U), code (n U,)."""
     n, U = centres.shape

@@ -21,12 +21,11 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numba.extending import register_jitable
 
-from sfr_fa.kernels.arrays import Integers, Reals, copy_from, copy_to, fill
+from sfr_fa.kernels.arrays import FOR_PYTHON_ONLY, Integers, Reals, all_finite, copy_from, copy_to, fill, part
 from sfr_fa.kernels.dynamics import ObjectGeometry, object_collection_step
 from sfr_fa.kernels.encoding import FloatArray, encode_object_collection, write_interval_code
-from sfr_fa.kernels.gpi import Search, best_policy, evaluate, evaluate_again
+from sfr_fa.kernels.gpi import Search, begin_search, best_policy, evaluate_again
 from sfr_fa.kernels.gpi_filter import (
     Filter,
     begin_episode,
@@ -146,7 +145,7 @@ class Record(NamedTuple):
     """(K,): how often a policy was the best one when an action was chosen."""
 
 
-@register_jitable
+@part()
 def learn_reward(model: Reward, phi: Reals, reward: float, rate: float) -> None:
     """One step of SGD on (r_t - R~(phi_t))^2, and v_d = R~(p_d) after it."""
     if model.kind == LINEAR:
@@ -158,7 +157,7 @@ def learn_reward(model: Reward, phi: Reals, reward: float, rate: float) -> None:
 
 
 # Without the lock of the interpreter, so that Ctrl-C and progress are served meanwhile.
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, **FOR_PYTHON_ONLY)
 def run_task(
     world: World,
     noise: Noise,
@@ -177,7 +176,7 @@ def run_task(
     A = rows // D
     is_folded = policies.folded.shape[0] == K
     weights = policies.folded if is_folded else theta
-    gpi_readout = np.ones_like(v[:1]) if is_folded else v
+    gpi_readout = np.ones(1, theta.dtype) if is_folded else v
     outputs = gpi_readout.shape[0]
     i = K - 1
     for k in range(policies.folded.shape[0]):
@@ -216,13 +215,12 @@ def run_task(
             write_interval_code(x, world.centres, world.sigma, code_x)
             write_interval_code(y, world.centres, world.sigma, code_y)
             encode_object_collection(code_x, code_y, memory, state)
-            search.how_many[0] = 0
             if filters:
                 begin_episode(known)
                 bound_policies(known, weights, x, y, state, gpi_readout, search.bound)
             else:
                 fill(search.bound, np.inf)
-            evaluate(i, weights, state, gpi_readout, clip, search)
+            begin_search(i, i, weights, state, gpi_readout, clip, search)
             # c <- argmax_k max_a sum_phi xi_k(s_t, a, phi) R_i(phi); later in an episode it is known already
             c = best_policy(weights, state, gpi_readout, clip, search)
         record.gpi_counts[c] += 1
@@ -289,14 +287,11 @@ def run_task(
 
         if bootstraps:
             # abar <- argmax_a max_k sum_phi xi_k(s_{t+1}, a, phi) R_i(phi)
-            search.how_many[0] = 0
             if filters:
                 bound_policies(known, weights, x, y, next_state, gpi_readout, search.bound)
             else:
                 fill(search.bound, np.inf)
-            evaluate(i, weights, next_state, gpi_readout, clip, search)
-            if c != i:
-                evaluate(c, weights, next_state, gpi_readout, clip, search)
+            begin_search(i, c, weights, next_state, gpi_readout, clip, search)
             best = best_policy(weights, next_state, gpi_readout, clip, search)
             greedy_next_action = first_largest(search.q[best])
             if is_folded:
@@ -327,7 +322,7 @@ def run_task(
         if filters and c != i:
             note_update(known, c, action, weights, memory)
         if reward_model.kind != GIVEN:
-            finite = finite and np.isfinite(v.sum())
+            finite = finite and all_finite(v)
         if not finite:
             return total_reward, episodes, t + 1, False
 

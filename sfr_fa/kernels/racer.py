@@ -22,17 +22,17 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numba.extending import register_jitable
 
-from sfr_fa.kernels.arrays import Integers, Reals, copy_to
-from sfr_fa.kernels.dynamics import RacerGeometry, drive, marker_distances
+from sfr_fa.kernels.arrays import FOR_PYTHON_ONLY, Integers, Reals, copy_to, part
+from sfr_fa.kernels.dynamics import RacerGeometry, drive, torus_distance
 from sfr_fa.kernels.encoding import FloatArray, write_circle_code
 from sfr_fa.kernels.mlp import (
+    Activations,
+    Gradients,
     Networks,
     Shape,
     descend,
     evaluate,
-    evaluate_all,
     new_activations,
     new_gradients,
     read_out,
@@ -127,7 +127,72 @@ class Record(NamedTuple):
     """(K,): how often a policy was the best one when an action was chosen."""
 
 
-@register_jitable
+class Scratch(NamedTuple):
+    """Room for one step. The caller makes it, since code that allocates takes long to compile."""
+
+    codes: FloatArray
+    """(2, n): of x and y, n the centres of each axis."""
+    exact: FloatArray
+    """(S,): s_t in float64..."""
+    next_exact: FloatArray
+    state: Reals
+    """(S, padded): ... and in the precision of the networks."""
+    next_state: Reals
+    distances: FloatArray
+    """Of the markers."""
+    phi: FloatArray
+    """(n,): phi_t in float64..."""
+    phi_t: Reals
+    """... and in the precision of the networks."""
+    code: FloatArray
+    """(D,): c_t likewise."""
+    c_t: Reals
+    error_i: Reals
+    """(G, U)."""
+    error_c: Reals
+    q: Reals
+    """(K, A): of all policies in the current task."""
+    q_c: Reals
+    """(1, A): of policy c in its own."""
+    total: Reals
+    """(A U,): for `read_out`."""
+    spread: Reals
+    """Readouts laid out as the outputs of all networks are."""
+    values: Activations
+    next_values: Activations
+    gradients: Gradients
+
+
+def new_scratch(world: World, cumulant: Cumulant, policies: Policies) -> Scratch:
+    """Room for the steps of a task."""
+    networks, dtype = policies.networks, policies.readouts.dtype
+    (K, D), G = policies.readouts.shape, networks.shape.groups
+    axis, markers = len(world.position_centres), len(world.geometry.markers)
+    S, n = axis**2 + len(world.angle_centres), len(cumulant.H_now) or markers
+    return Scratch(
+        codes=np.zeros((2, axis)),
+        exact=np.zeros(S),
+        next_exact=np.zeros(S),
+        state=np.zeros(len(networks.W1), dtype),
+        next_state=np.zeros(len(networks.W1), dtype),
+        distances=np.zeros(markers),
+        phi=np.zeros(n),
+        phi_t=np.zeros(n, dtype),
+        code=np.zeros(D),
+        c_t=np.zeros(D, dtype),
+        error_i=np.zeros((G, D // G), dtype),
+        error_c=np.zeros((G, D // G), dtype),
+        q=np.zeros((K, NUM_ACTIONS), dtype),
+        q_c=np.zeros((1, NUM_ACTIONS), dtype),
+        total=np.zeros(networks.shape.outputs, dtype),
+        spread=np.zeros_like(networks.b3),
+        values=new_activations(networks),
+        next_values=new_activations(networks),
+        gradients=new_gradients(networks),
+    )
+
+
+@part()
 def reward_of(phi: FloatArray, world: World) -> float:
     """R(phi)."""
     total = 0.0
@@ -140,7 +205,7 @@ def reward_of(phi: FloatArray, world: World) -> float:
     return total
 
 
-@register_jitable
+@part()
 def observe(
     x: float, y: float, angle: float, world: World, codes: FloatArray, exact: FloatArray, state: Reals
 ) -> None:
@@ -156,7 +221,7 @@ def observe(
     copy_to(exact, state)
 
 
-@register_jitable
+@part()
 def finite(values: Reals) -> bool:
     """Whether no entry of a matrix is infinite or NaN."""
     for row in values:
@@ -166,7 +231,7 @@ def finite(values: Reals) -> bool:
     return True
 
 
-@register_jitable
+@part()
 def best_pair(q: Reals) -> tuple[int, int]:
     """argmax over (k, a) of q[k, a], the first of ties."""
     best, action, largest = 0, 0, q[0, 0]
@@ -177,7 +242,7 @@ def best_pair(q: Reals) -> tuple[int, int]:
     return best, action
 
 
-@register_jitable
+@part()
 def add_discounted(outputs: Reals, shape: Shape, k: int, action: int, gamma: float, error: Reals) -> None:
     """error_{g,j} += gamma value_k(s, a)_{g,j}."""
     G, U = error.shape
@@ -188,7 +253,7 @@ def add_discounted(outputs: Reals, shape: Shape, k: int, action: int, gamma: flo
             error[g, j] += factor * outputs[begin + j]
 
 
-@register_jitable
+@part()
 def set_difference(cumulant: Reals, outputs: Reals, shape: Shape, k: int, action: int, error: Reals) -> None:
     """error_{g,j} = c_{g,j} - value_k(s, a)_{g,j}."""
     G, U = error.shape
@@ -199,32 +264,31 @@ def set_difference(cumulant: Reals, outputs: Reals, shape: Shape, k: int, action
 
 
 # Without the lock of the interpreter, so that Ctrl-C and progress are served meanwhile.
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, **FOR_PYTHON_ONLY)
 def run_task(
-    world: World, noise: Noise, rates: Rates, cumulant: Cumulant, policies: Policies, record: Record
+    world: World,
+    noise: Noise,
+    rates: Rates,
+    cumulant: Cumulant,
+    policies: Policies,
+    record: Record,
+    scratch: Scratch,
 ) -> tuple[float, int, int, bool]:
     """Learn for T steps, in place: total reward, episodes begun, steps made, whether all stayed finite."""
     networks, readouts, floor = policies.networks, policies.readouts, policies.floor
     dtype = readouts.dtype
-    K, D = readouts.shape
+    K = readouts.shape[0]
     shape = networks.shape
-    G = shape.groups
-    U = D // G
-    i = K - 1
-
-    S = world.position_centres.shape[0] ** 2 + world.angle_centres.shape[0]
-    exact, next_exact = np.zeros(S), np.zeros(S)
-    codes = np.zeros((2, world.position_centres.shape[0]))
-    state, next_state = np.zeros(networks.W1.shape[0], dtype), np.zeros(networks.W1.shape[0], dtype)
-    h = cumulant.H_now.shape[0]
-    phi = np.zeros(h if h > 0 else world.geometry.markers.shape[0])
-    phi_t, code, c_t = np.zeros(phi.shape[0], dtype), np.zeros(D), np.zeros(D, dtype)
-    values, next_values = new_activations(networks), new_activations(networks)
-    gradients = new_gradients(networks)
-    error_i, error_c = np.zeros((G, U), dtype), np.zeros((G, U), dtype)
-    q, q_c = np.zeros((K, NUM_ACTIONS), dtype), np.zeros((1, NUM_ACTIONS), dtype)
-    total = np.zeros(shape.outputs, dtype)
-    spread = np.zeros_like(networks.b3)
+    # Not a plain 0: Numba would compile `evaluate` a second time for a literal.
+    first, i = K - K, K - 1
+    codes, exact, next_exact = scratch.codes, scratch.exact, scratch.next_exact
+    state, next_state, values, next_values = (
+        scratch.state, scratch.next_state, scratch.values, scratch.next_values,
+    )  # fmt: skip
+    distances, phi, phi_t = scratch.distances, scratch.phi, scratch.phi_t
+    code, c_t, error_i, error_c = scratch.code, scratch.c_t, scratch.error_i, scratch.error_c
+    q, q_c, total, spread = scratch.q, scratch.q_c, scratch.total, scratch.spread
+    gradients = scratch.gradients
     for k in range(K):
         spread_readout(readouts[k], shape, NUM_ACTIONS, k, spread)
 
@@ -240,7 +304,7 @@ def run_task(
             angle = -math.pi + 2 * math.pi * noise.starts[episodes, 2]
             episodes += 1
             observe(x, y, angle, world, codes, exact, state)
-            evaluate_all(networks, state, values)
+            evaluate(networks, first, K, state, values)
             for k in range(K):
                 read_out(values.outputs, shape, k, spread, i, floor, total, q, k)
 
@@ -258,7 +322,8 @@ def run_task(
         # Take action a_t and observe reward r_t and next state s_{t+1}
         x, y, angle = drive(x, y, angle, action, noise.moves[t], world.geometry)
         observe(x, y, angle, world, codes, next_exact, next_state)
-        distances = marker_distances(x, y, world.geometry.markers)
+        for k in range(distances.shape[0]):
+            distances[k] = torus_distance(x, y, world.geometry.markers[k, 0], world.geometry.markers[k, 1])
         reward = reward_of(distances, world)
         total_reward += reward
         steps_of_episode += 1
@@ -268,7 +333,7 @@ def run_task(
         bootstraps = not (new_episode and world.limit_is_terminal)
 
         # phi_t <- phi(s_t, a_t, s_{t+1})
-        if h > 0:
+        if cumulant.H_now.shape[0] > 0:
             learned_features(cumulant.H_now, cumulant.H_next, exact, next_exact, phi)
         else:
             copy_to(distances, phi)
@@ -293,7 +358,7 @@ def run_task(
 
         if bootstraps:
             # abar <- argmax_a max_k sum_d value_k(s_{t+1}, a)_d v_i,d
-            evaluate_all(networks, next_state, next_values)
+            evaluate(networks, first, K, next_state, next_values)
             for k in range(K):
                 read_out(next_values.outputs, shape, k, spread, i, floor, total, q, k)
             _, greedy_next_action = best_pair(q)
@@ -317,9 +382,9 @@ def run_task(
             exact, next_exact = next_exact, exact
             state, next_state = next_state, state
             values, next_values = next_values, values
-            evaluate(networks, i, 1, state, values)
+            evaluate(networks, i, i + 1, state, values)
             read_out(values.outputs, shape, i, spread, i, floor, total, q, i)
             if c != i:
-                evaluate(networks, c, 1, state, values)
+                evaluate(networks, c, c + 1, state, values)
                 read_out(values.outputs, shape, c, spread, i, floor, total, q, c)
     return total_reward, episodes, T, True

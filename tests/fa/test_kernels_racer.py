@@ -222,7 +222,7 @@ def test_values_are_those_of_the_modules(policies, shape, dtype, seed):
     state = a_state(dtype, np.random.default_rng(seed))
     networks = mlp.pack(*layers(stacks))
     values = mlp.new_activations(networks)
-    compiled(mlp.evaluate_all)(networks, state, values)
+    compiled(mlp.evaluate)(networks, 0, networks.shape.policies, state, values)
     G, U = shape[:2]
     ours = values.outputs.reshape(policies, G, 3, U).transpose(0, 2, 1, 3)
     theirs = stacked_values(modules[0], stacks, torch.from_numpy(state)[None])[:, 0].numpy()
@@ -245,7 +245,7 @@ def test_a_step_of_sgd_is_autograds(policies, shape, dtype, seed, action, rate):
 
     networks = mlp.pack(*layers(stacks))
     values, gradients = mlp.new_activations(networks), mlp.new_gradients(networks)
-    compiled(mlp.evaluate_all)(networks, state, values)
+    compiled(mlp.evaluate)(networks, 0, networks.shape.policies, state, values)
     error = target - values.outputs.reshape(policies, G, 3, U)[k, :, action]
     compiled(mlp.descend)(networks, k, state, action, values, error, 2 * rate, gradients)
     mlp.unpack(networks, *layers(stacks))
@@ -274,13 +274,13 @@ def test_equal_policies_have_equal_values_to_the_bit(policies, shape, dtype, see
     state = a_state(dtype, np.random.default_rng(seed))
     networks = mlp.pack(*layers(copies))
     values, alone = mlp.new_activations(networks), mlp.new_activations(networks)
-    compiled(mlp.evaluate_all)(networks, state, values)
+    compiled(mlp.evaluate)(networks, 0, networks.shape.policies, state, values)
     readout = np.random.default_rng(seed).normal(size=shape[0] * shape[1]).astype(dtype)
     spread, total = np.zeros_like(networks.b3), np.zeros(networks.shape.outputs, dtype)
     compiled(mlp.spread_readout)(readout, networks.shape, 3, 0, spread)
     q = np.zeros((policies, 3), dtype)
     for k in range(policies):
-        compiled(mlp.evaluate)(networks, k, 1, state, alone)
+        compiled(mlp.evaluate)(networks, k, k + 1, state, alone)
         compiled(mlp.read_out)(values.outputs, networks.shape, k, spread, 0, 0.0, total, q, k)
     np.testing.assert_array_equal(alone.outputs, values.outputs)
     for of_policies in (values.outputs.reshape(policies, -1), q):
@@ -341,6 +341,6 @@ def test_compiled_and_interpreted_values_agree():
     networks = mlp.pack(*layers(stacks))
     state = a_state(np.float32, np.random.default_rng(0))
     one, other = mlp.new_activations(networks), mlp.new_activations(networks)
-    compiled(mlp.evaluate_all)(networks, state, one)
-    mlp.evaluate_all(networks, state, other)
+    compiled(mlp.evaluate)(networks, 0, networks.shape.policies, state, one)
+    mlp.evaluate(networks, 0, networks.shape.policies, state, other)
     np.testing.assert_allclose(one.outputs, other.outputs, rtol=0, atol=120 * np.finfo(np.float32).eps)
