@@ -209,7 +209,7 @@ def plain_listing(setting: Setting, engine: Engine, task: Task) -> PlainListing:
     agent, environment = engine.agent, engine.environment
     environment.unwrapped.np_random = engine.streams.environment
     environment.unwrapped.set_task(task)  # type: ignore[attr-defined]
-    parameters, cumulant = agent.library.parameters, agent.cumulant
+    parameters, cumulant = agent.policies.parameters, agent.cumulant
     return PlainListing(
         environment=environment,
         xi=[setting.module(parameters, k, agent.num_actions) for k in range(agent.num_policies)],
@@ -280,7 +280,7 @@ def measure(setting: Setting, options: Options) -> tuple[Timings, Any, Task]:
                 for _ in range(options.repeats)
             ]
             timings.plain[K], timings.reference[K], timings.compiled[K] = np.min(rounds, axis=0).tolist()
-            weights = reference.agent.library.parameters.values()
+            weights = reference.agent.policies.parameters.values()
             timings.weight_bytes[K] = sum(w.numel() * w.element_size() for w in weights)
     return timings, state, task
 
@@ -429,7 +429,7 @@ def main(options: Options) -> int:
     K, K_racer = max(OBJECTS.policies), max(RACER.policies)
     full_gpi = at_task(OBJECTS, "compiled", state, task, gpi_filter=False)
     full = min(microseconds(lambda steps: full_gpi._walk(task, steps), 4000) for _ in range(options.repeats))
-    weights = full_gpi.agent.library.parameters["weight"]
+    weights = full_gpi.agent.policies.parameters["weight"]
     row = -(-weights.shape[-1] // PADDING) * PADDING
     size = weights[..., 0].numel() * row * weights.element_size()
     limit = read_bandwidth(size, options.repeats)

@@ -144,7 +144,7 @@ class GpiAgent:
         self.gpi_policies = gpi_policies
         self.clip: Clip = clip or (clip_at_zero if cumulant.nonnegative else no_clip)
         self.shape = ValueShape(state_dim, num_actions, cumulant.groups, cumulant.size)
-        self.library = PolicyLibrary(approximator, self.shape, optimiser, dtype)
+        self.policies = PolicyLibrary(approximator, self.shape, optimiser, dtype)
         self.readouts: list[Readout] = []
         self.participants: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         """Indices of the policies that take part in GPI during the current task."""
@@ -174,14 +174,14 @@ class GpiAgent:
         before = self.streams.weights.bit_generator.state
         try:
             readout = self.readout_rule.start(known, self.streams.weights, self.dtype)
-            self.new_task(self.library, self.streams.weights)
+            self.new_task(self.policies, self.streams.weights)
         except BaseException:
             self.streams.weights.bit_generator.state = before
             raise
         # Policies that were forgotten take their readouts with them.
-        self.readouts = [*self.readouts[: len(self.library) - 1], readout]
+        self.readouts = [*self.readouts[: len(self.policies) - 1], readout]
         self.participants = self.gpi_policies([stored.vector for stored in self.readouts])
-        self.gpi_counts_by_task.append(np.zeros(len(self.library), dtype=np.int64))
+        self.gpi_counts_by_task.append(np.zeros(len(self.policies), dtype=np.int64))
         self._choice = None
 
     def act(self, state: Any) -> int:
@@ -205,7 +205,7 @@ class GpiAgent:
         phi_t = self.feature_map(step)
         if self.feature_map.space is not None:
             phi_t = check_size(one_member(self.feature_map.space, phi_t), self._largest, "the feature vector")
-        current = len(self.library) - 1
+        current = len(self.policies) - 1
         try:
             source_policy = self._source_policy(step.state)
             self._choice = None
@@ -260,7 +260,7 @@ class GpiAgent:
     @property
     def num_policies(self) -> int:
         """K, how many policies are stored."""
-        return len(self.library)
+        return len(self.policies)
 
     @property
     def gpi_counts(self) -> NDArray[np.int64]:
@@ -274,7 +274,7 @@ class GpiAgent:
     def state_dict(self) -> dict[str, Any]:
         """Everything that the next steps depend on, as a tree of tensors, lists and numbers."""
         return {
-            "library": self.library.state_dict(),
+            "library": self.policies.state_dict(),
             "readouts": [readout.state_dict() for readout in self.readouts],
             "cumulant": self.cumulant.state_dict(),
             "gpi_counts": self.gpi_counts_by_task,
@@ -290,7 +290,7 @@ class GpiAgent:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take over the state of an agent that was built alike; continues bit for bit."""
         readouts = [self.readout_rule.restore(saved, self.dtype) for saved in state["readouts"]]
-        self.library.load_state_dict(state["library"])
+        self.policies.load_state_dict(state["library"])
         self.readouts = readouts
         self.cumulant.load_state_dict(state["cumulant"])
         self.gpi_counts_by_task = [np.array(counts, dtype=np.int64) for counts in state["gpi_counts"]]
@@ -346,7 +346,7 @@ class GpiAgent:
 
     def _all_values(self, state: FloatArray) -> Tensor:
         """value_k(s, a): (K, A, D)."""
-        values = self.library.values(self._tensor(state))
+        values = self.policies.values(self._tensor(state))
         if not _finite(values):
             raise DivergedError(f"the values have diverged after {self.steps_learned} steps; {_ADVICE}")
         return values
@@ -379,7 +379,7 @@ class GpiAgent:
 
     def _descend(self, policy: int, state: Tensor, action: int, target: Tensor) -> float:
         """One optimiser step of a policy on the loss of target - value(s, a)."""
-        module, optimiser = self.library.modules[policy], self.library.optimisers[policy]
+        module, optimiser = self.policies.modules[policy], self.policies.optimisers[policy]
         error = target - module(state[None])[0, action]
         loss = self.loss(error.reshape(self.shape.groups, self.shape.size))
         optimiser.zero_grad()

@@ -119,7 +119,7 @@ class CompiledObjectCollection:
 
     def _rates(self) -> kernel.Rates:
         agent = self.agent
-        alpha = agent.library.optimisers[-1].param_groups[0]["lr"]
+        alpha = agent.policies.optimisers[-1].param_groups[0]["lr"]
         groups = agent.shape.groups if agent.loss is squares_averaged_over_dimensions else 1
         rule, cumulant = agent.readout_rule, agent.cumulant
         return kernel.Rates(
@@ -132,7 +132,7 @@ class CompiledObjectCollection:
 
     def _policies(self) -> kernel.Policies:
         agent = self.agent
-        weight = agent.library.parameters["weight"].numpy()[agent.participants]
+        weight = agent.policies.parameters["weight"].numpy()[agent.participants]
         K, A, D, S = weight.shape
         folds = agent.clip is no_clip and D > 1 and not isinstance(agent.readout_rule, LearnedOnline)
         theta = self._padded(weight.reshape(K, A * D, S))
@@ -221,7 +221,7 @@ class CompiledObjectCollection:
         self, policies: kernel.Policies, reward_model: kernel.Reward, cumulant: kernel.Cumulant
     ) -> None:
         agent, S = self.agent, self.agent.state_dim
-        weight = agent.library.parameters["weight"].numpy()
+        weight = agent.policies.parameters["weight"].numpy()
         weight[agent.participants] = policies.theta[..., :S].reshape(-1, *weight.shape[1:])
         if isinstance(agent.cumulant, OneStepModel):
             one_step = agent.cumulant.model.weight.detach().numpy()
@@ -239,7 +239,7 @@ class CompiledObjectCollection:
 
 def linear_obstacle(agent: GpiAgent) -> str | None:
     """Why an agent with linear values cannot be compiled."""
-    if agent.library.approximator is not LinearPerAction:
+    if agent.policies.approximator is not LinearPerAction:
         return "its approximator is not LinearPerAction, and compiled code knows no other network here"
     if agent.num_actions != 4:
         return "it has not the four actions of object collection"
@@ -248,7 +248,7 @@ def linear_obstacle(agent: GpiAgent) -> str | None:
 
 def part_obstacle(agent: GpiAgent) -> str | None:
     """Why an agent cannot be compiled whatever its network: some part of it is not one that kernels know."""
-    probe = agent.library.optimiser([nn.Parameter(torch.zeros(1))])
+    probe = agent.policies.optimiser([nn.Parameter(torch.zeros(1))])
     plain = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=probe.param_groups[0].get("lr", 0.0))
     if type(probe) is not torch.optim.SGD or _settings(probe) != _settings(plain):
         return "its optimiser is not plain SGD"

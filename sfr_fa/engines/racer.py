@@ -122,7 +122,7 @@ class CompiledRacer:
 
     def _rates(self) -> kernel.Rates:
         agent, rule = self.agent, self.agent.readout_rule
-        alpha = agent.library.optimisers[-1].param_groups[0]["lr"]
+        alpha = agent.policies.optimisers[-1].param_groups[0]["lr"]
         groups = agent.shape.groups if agent.loss is squares_averaged_over_dimensions else 1
         return kernel.Rates(
             gamma=agent.gamma,
@@ -159,7 +159,7 @@ class CompiledRacer:
 
     def _layers(self) -> tuple[Layers, Layers]:
         """Weights and biases of the policies that take part in GPI, copied."""
-        stored, chosen = self.agent.library.parameters, self.agent.participants
+        stored, chosen = self.agent.policies.parameters, self.agent.participants
         first, second, third = (stored[f"weights.{layer}"].numpy()[chosen] for layer in range(3))
         biases = tuple(stored[f"biases.{layer}"].numpy()[chosen] for layer in range(3))
         return (first, second, third), (biases[0], biases[1], biases[2])
@@ -169,7 +169,7 @@ class CompiledRacer:
     def _give_back(self, policies: kernel.Policies) -> None:
         weights, biases = self._layers()
         unpack(policies.networks, weights, biases)
-        stored, chosen = self.agent.library.parameters, self.agent.participants
+        stored, chosen = self.agent.policies.parameters, self.agent.participants
         for layer in range(3):
             stored[f"weights.{layer}"].numpy()[chosen] = weights[layer]
             stored[f"biases.{layer}"].numpy()[chosen] = biases[layer]
@@ -181,7 +181,7 @@ class CompiledRacer:
 
 def network_obstacle(agent: GpiAgent) -> str | None:
     """Why an agent's networks cannot be compiled."""
-    approximator = agent.library.approximator
+    approximator = agent.policies.approximator
     hidden: tuple[int, ...] = (20, 20)
     if isinstance(approximator, functools.partial) and set(approximator.keywords) <= {"hidden"}:
         hidden = approximator.keywords.get("hidden", hidden)

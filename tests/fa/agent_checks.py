@@ -74,12 +74,12 @@ def some_state(rng: np.random.Generator) -> np.ndarray:
 
 def weights_of(agent: GpiAgent) -> list[np.ndarray]:
     """theta of each stored policy, (A, D, state)."""
-    return [module.weight.detach().numpy().copy() for module in agent.library.modules]
+    return [module.weight.detach().numpy().copy() for module in agent.policies.modules]
 
 
 def set_weights(agent: GpiAgent, policy: int, weight: np.ndarray) -> None:
     with torch.no_grad():
-        agent.library.modules[policy].weight.copy_(torch.from_numpy(weight))
+        agent.policies.modules[policy].weight.copy_(torch.from_numpy(weight))
 
 
 def set_reward_weights(agent: GpiAgent, weight: np.ndarray) -> None:

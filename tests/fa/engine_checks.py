@@ -62,7 +62,7 @@ def next_task(engine: Engine, agent: str) -> Task:
 
 def weights_of(engine: Engine) -> np.ndarray:
     """theta of all stored policies, (K, A, D, state)."""
-    return engine.agent.library.parameters["weight"].numpy().copy()
+    return engine.agent.policies.parameters["weight"].numpy().copy()
 
 
 def set_policies(engine: Engine, weights: np.ndarray) -> None:

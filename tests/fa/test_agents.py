@@ -67,8 +67,8 @@ def test_one_step_is_autograd_of_the_printed_loss(name: str, approximator: type)
     agent.start_task(some_task(name, rng))
     state, next_state = some_state(rng), some_state(rng)
     step = Transition(state, 1, 0.7, some_features(name, rng), next_state, False)
-    before = {k: v.clone() for k, v in agent.library.parameters.items()}
-    module = agent.library.modules[0]
+    before = {k: v.clone() for k, v in agent.policies.parameters.items()}
+    module = agent.policies.modules[0]
     with torch.no_grad():
         next_values = module(torch.from_numpy(next_state)[None])[0]
     agent.learn(step)
@@ -92,7 +92,7 @@ def test_one_step_is_autograd_of_the_printed_loss(name: str, approximator: type)
     loss.backward()
     for key, parameter in twin.named_parameters():
         expected = before[key][0] - ALPHA * parameter.grad
-        np.testing.assert_allclose(agent.library.parameters[key][0], expected.detach(), rtol=0, atol=1e-14)
+        np.testing.assert_allclose(agent.policies.parameters[key][0], expected.detach(), rtol=0, atol=1e-14)
         assert parameter.grad.abs().max() > 0 or key.startswith("biases")
 
 
@@ -320,9 +320,9 @@ def test_the_stacked_pass_is_each_module_alone(approximator: type) -> None:
         agent.start_task(some_task("CSFR", rng))
         agent.learn(Transition(some_state(rng), 1, 0.5, some_features("CSFR", rng), some_state(rng), False))
     state = torch.from_numpy(some_state(rng))
-    alone = torch.stack([module(state[None])[0] for module in agent.library.modules])
-    np.testing.assert_allclose(agent.library.values(state), alone.detach(), rtol=0, atol=1e-14)
-    assert len({w.sum().item() for w in agent.library.parameters[next(iter(agent.library.parameters))]}) > 1
+    alone = torch.stack([module(state[None])[0] for module in agent.policies.modules])
+    np.testing.assert_allclose(agent.policies.values(state), alone.detach(), rtol=0, atol=1e-14)
+    assert len({w.sum().item() for w in agent.policies.parameters[next(iter(agent.policies.parameters))]}) > 1
 
 
 def test_subnetworks_are_separate_networks() -> None:
@@ -374,8 +374,8 @@ def test_a_user_network_with_adam() -> None:
         losses = [np.mean([agent.learn(step) for step in steps]) for _ in range(30)]
     assert losses[-1] < 0.1 * losses[0] or losses[-1] < 1e-2
     state = torch.from_numpy(some_state(rng))
-    alone = torch.stack([module(state[None])[0] for module in agent.library.modules]).detach()
-    np.testing.assert_allclose(agent.library.values(state), alone, rtol=0, atol=1e-12)
+    alone = torch.stack([module(state[None])[0] for module in agent.policies.modules]).detach()
+    np.testing.assert_allclose(agent.policies.values(state), alone, rtol=0, atol=1e-12)
 
 
 # --- Re-evaluation, counts, randomness ----------------------------------------------------------------
@@ -452,7 +452,7 @@ def test_same_streams_same_agent_in_both_precisions(name: str) -> None:
         agent.start_task(some_task(name, rng))
         for _ in range(5):
             agent.learn(Transition(some_state(rng), 2, 0.3, some_features(name, rng), some_state(rng), False))
-        assert agent.library.parameters["weight"].dtype == dtype
+        assert agent.policies.parameters["weight"].dtype == dtype
         weights.append(weights_of(agent)[0])
     np.testing.assert_array_equal(weights[0], weights[1])
     np.testing.assert_allclose(weights[0], weights[2], rtol=0, atol=1e-5)

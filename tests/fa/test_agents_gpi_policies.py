@@ -52,11 +52,11 @@ def test_the_first_task_has_one_policy_and_few_means_at_most(rule):
 def test_others_are_neither_chosen_nor_updated():
     learner = agent(Recent(1))
     learn(learner, TASKS[:3])
-    before = learner.library.parameters["weight"].clone()
+    before = learner.policies.parameters["weight"].clone()
     learn(learner, TASKS[3:], steps=60)
     assert learner.participants.tolist() == [2, 3]
     assert learner.gpi_counts[:2].sum() == 0
-    after = learner.library.parameters["weight"]
+    after = learner.policies.parameters["weight"]
     assert torch.equal(before[:2], after[:2])
     assert not torch.equal(after[2], after[3])
 
@@ -65,7 +65,7 @@ def test_as_many_as_there_are_is_the_paper():
     few, everyone = agent(Nearest(10)), agent(all_policies)
     for learner in (few, everyone):
         learn(learner, TASKS)
-    assert torch.equal(few.library.parameters["weight"], everyone.library.parameters["weight"])
+    assert torch.equal(few.policies.parameters["weight"], everyone.policies.parameters["weight"])
 
 
 def test_saved_with_the_agent(tmp_path):

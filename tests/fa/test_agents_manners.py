@@ -54,7 +54,7 @@ def everything(agent: GpiAgent) -> Any:
     """All that the next steps depend on, as comparable bytes."""
     arrays: list[Any] = []
     state = {
-        "library": agent.library.state_dict(),
+        "library": agent.policies.state_dict(),
         "readouts": [readout.state_dict() for readout in agent.readouts],
         "cumulant": agent.cumulant.state_dict(),
         "streams": (

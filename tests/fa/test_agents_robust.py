@@ -94,20 +94,20 @@ def test_a_copy_learns_as_the_original_and_apart_from_it(
 
 def test_a_pickle_does_not_hold_the_stack_once_for_each_policy() -> None:
     def size(policies: int) -> int:
-        return len(pickle.dumps(started("SFR", tasks=policies).library))
+        return len(pickle.dumps(started("SFR", tasks=policies).policies))
 
     assert size(32) < 3 * size(16)
 
 
 def test_converted_modules_are_still_the_ones_that_are_read() -> None:
     agent, twin = started("SFR", tasks=2, dtype=torch.float32), started("SFR", tasks=2, dtype=torch.float32)
-    for module in agent.library.modules:
+    for module in agent.policies.modules:
         module.double().float()
     for runner in (agent, twin):
         continue_for(runner, "SFR", np.random.default_rng(5), 10)
     assert everything(agent) == everything(twin)
-    for k, module in enumerate(agent.library.modules):
-        assert torch.equal(module.weight, agent.library.parameters["weight"][k])
+    for k, module in enumerate(agent.policies.modules):
+        assert torch.equal(module.weight, agent.policies.parameters["weight"][k])
 
 
 # --- Files ------------------------------------------------------------------------------------------

@@ -60,7 +60,7 @@ def both(agent: str, **changes: Any) -> tuple[Any, Any]:
 
 
 def assert_same_weights(compiled: Any, reference: Any, atol: float = 1e-10) -> None:
-    ours, theirs = compiled.agent.library.parameters, reference.agent.library.parameters
+    ours, theirs = compiled.agent.policies.parameters, reference.agent.policies.parameters
     assert ours.keys() == theirs.keys()
     for name in ours:
         np.testing.assert_allclose(ours[name].numpy(), theirs[name].numpy(), rtol=0, atol=atol, err_msg=name)
@@ -145,7 +145,7 @@ def test_single_precision_follows_the_reference_for_a_while():
     ours, theirs = (engine.run_task(task, 40) for engine in (compiled, reference))
     np.testing.assert_array_equal(ours.actions, theirs.actions)
     assert_same_weights(compiled, reference, atol=1e-4)
-    assert compiled.agent.library.parameters["weights.0"].dtype == torch.float32
+    assert compiled.agent.policies.parameters["weights.0"].dtype == torch.float32
 
 
 def test_state_moves_between_engines():

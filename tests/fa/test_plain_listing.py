@@ -30,7 +30,7 @@ def test_the_plain_listing_walks_the_path_of_the_reference(setting):
         noise = np.random.default_rng(8)
         for task in tasks:
             engine.agent.start_task(task)
-            for stack in engine.agent.library.parameters.values():
+            for stack in engine.agent.policies.parameters.values():
                 stack[-1] += torch.from_numpy(noise.normal(0, 0.15, stack[-1].shape))
     plain, reference = plain_listing(setting, engines[0], tasks[-1]), engines[1]
 
@@ -38,7 +38,7 @@ def test_the_plain_listing_walks_the_path_of_the_reference(setting):
     assert plain.run(260) == walk.actions.tolist()
     assert walk.episodes > 1 or setting is OBJECTS
     assert reference.agent.gpi_counts[:-1].sum() > 0
-    stacks = reference.agent.library.parameters
+    stacks = reference.agent.policies.parameters
     names = sorted(stacks, key=lambda name: name.startswith("biases"))
     for k, xi in enumerate(plain.xi):
         expected = torch.cat([stacks[name][k].flatten() for name in names])

@@ -49,7 +49,7 @@ def clip_in_targets(patch: pytest.MonkeyPatch) -> None:
 
 
 def source_update_lost(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(GpiAgent, "_source_policy", lambda self, state: len(self.library) - 1)
+    patch.setattr(GpiAgent, "_source_policy", lambda self, state: len(self.policies) - 1)
 
 
 def current_state_for_next(patch: pytest.MonkeyPatch) -> None:
@@ -172,7 +172,7 @@ def test_the_sf_identity_catches_a_lost_source_update(monkeypatch: pytest.Monkey
 
     def lost_for_sfr(self: GpiAgent, state: object) -> int:
         is_sfr = self.cumulant.nonnegative
-        return len(self.library) - 1 if is_sfr else source_policy(self, state)
+        return len(self.policies) - 1 if is_sfr else source_policy(self, state)
 
     monkeypatch.setattr(GpiAgent, "_source_policy", lost_for_sfr)
     with pytest.raises(AssertionError):
