@@ -29,7 +29,8 @@ n = |theta_p - theta'| + KAPPA (|theta| + |theta'|), and is multiplied by
 
     max(rho, sigma / KAPPA) n  >=  rho |theta_p - theta'| + sigma (|theta| + |theta'|).
 
-The bound grows with |v| and |theta| as the values do.
+The bound grows with |v| and |theta| as the values do. A column's sum_d |v_d| n_d is made when its weights or
+the readout change, not at every state.
 
 **Learning.** Source policies learn too, one action a step. The tables of a cell are made when it is first
 visited in a task; each later visit reads the actions again that were updated since the last one, which a log
@@ -81,7 +82,9 @@ class Filter(NamedTuple):
     memory_part: Reals
     """(D, A L): theta_m . m at the present memory."""
     norms: Reals
-    """(D, A L): |theta_p - theta'| + KAPPA (|theta| + |theta'|), rounded up."""
+    """(D, A L): n = |theta_p - theta'| + KAPPA (|theta| + |theta'|), rounded up..."""
+    margins: Reals
+    """(A L,): ... and sum_d |v_d| n_d for the present readout."""
     reference: Reals
     """(A D, P): theta'..."""
     reference_norms: Reals
@@ -140,6 +143,7 @@ def new_filter(
         of_memory=np.zeros((objects + 1, D, columns), dtype),
         memory_part=np.zeros((D, columns), dtype),
         norms=np.zeros((D, columns), dtype),
+        margins=np.zeros(columns, dtype),
         reference=np.zeros((rows, P), dtype),
         reference_norms=np.zeros(rows, dtype),
         of_rest=np.zeros(rows, dtype),
@@ -196,12 +200,12 @@ def bring_up_to_date(known: Filter, g: int, weights: Reals) -> None:
 
 
 @part(fastmath=REASSOCIATE)
-def read_policy(known: Filter, k: int, a: int, weights: Reals, memory: FloatArray) -> None:
+def read_policy(known: Filter, k: int, a: int, weights: Reals, memory: FloatArray, readout: Reals) -> None:
     """What does not depend on a cell, of an action of policy k: norms, memory weights, their memory part."""
     reference, of_memory, norms = known.reference, known.of_memory, known.norms
     P, M, D = known.positions, memory.shape[0], norms.shape[0]
     column = a * known.of_actions.shape[1] + k
-    kappa = weights.dtype.type(KAPPA)
+    kappa, margin = weights.dtype.type(KAPPA), weights.dtype.type(0)
     for d in range(D):
         row = a * D + d
         square = weights[k, row, 0] - weights[k, row, 0]
@@ -214,6 +218,8 @@ def read_policy(known: Filter, k: int, a: int, weights: Reals, memory: FloatArra
         # Computed norms may be too small by (S / 2 + 3) u in relative terms, less than the slack.
         size = np.sqrt(square) + known.reference_norms[row]
         norms[d, column] = (np.sqrt(apart) + kappa * size) * (1 + known.slack)
+        if readout[d] != 0:
+            margin += abs(readout[d]) * norms[d, column]
         total = weights[k, row, P + M]
         of_memory[M, d, column] = total
         for j in range(M):
@@ -221,6 +227,7 @@ def read_policy(known: Filter, k: int, a: int, weights: Reals, memory: FloatArra
             if memory[j] != 0.0:
                 total += weights[k, row, P + j]
         known.memory_part[d, column] = total
+    known.margins[column] = margin
 
 
 @part()
@@ -241,22 +248,36 @@ def set_reference(weights: Reals, reference: Reals, reference_norms: Reals) -> N
 
 
 @part()
-def begin_task(known: Filter, weights: Reals, memory: FloatArray) -> None:
+def begin_task(known: Filter, weights: Reals, memory: FloatArray, readout: Reals) -> None:
     """Choose the reference and read all policies."""
     set_reference(weights, known.reference, known.reference_norms)
     for k in range(weights.shape[0]):
         for a in range(known.of_actions.shape[0]):
-            read_policy(known, k, a, weights, memory)
+            read_policy(known, k, a, weights, memory, readout)
 
 
 @part()
-def note_update(known: Filter, k: int, action: int, weights: Reals, memory: FloatArray) -> None:
+def note_update(
+    known: Filter, k: int, action: int, weights: Reals, memory: FloatArray, readout: Reals
+) -> None:
     """The weights of an action of policy k have changed."""
-    read_policy(known, k, action, weights, memory)
+    read_policy(known, k, action, weights, memory, readout)
     pair, entry = k * known.of_actions.shape[0] + action, known.num_updates[0]
     known.updates[entry] = pair
     known.newest[pair] = entry
     known.num_updates[0] += 1
+
+
+@part(fastmath=REASSOCIATE)
+def note_readout(norms: Reals, readout: Reals, margins: Reals) -> None:
+    """The readout has changed: margins = sum_d |v_d| n_d. Where v_d is 0, n_d may be infinite."""
+    zero = readout[0] - readout[0]
+    margins[:] = zero
+    for d in range(readout.shape[0]):
+        size = abs(readout[d])
+        if size != zero:
+            for e in range(margins.shape[0]):
+                margins[e] += size * norms[d, e]
 
 
 @part()
@@ -318,19 +339,19 @@ def value_rest(reference: Reals, rest: Reals, of_rest: Reals) -> None:
 
 @part(fastmath=REASSOCIATE)
 def bound_columns(
-    inner: Reals, g: int, part: Reals, norms: Reals, of_rest: Reals, c: Reals, width: float, readout: Reals,
+    inner: Reals, g: int, part: Reals, margins: Reals, of_rest: Reals, c: Reals, width: float, readout: Reals,
     floor: float, of_actions: Reals, totals: Reals,
 ) -> None:  # fmt: skip
-    """totals = sum_d v_d clip(x_d) + width |v_d| n_d with x and n as above."""
+    """totals = sum_d v_d clip(x_d) + width sum_d |v_d| n_d with x and n as above."""
     zero = c[0] - c[0]
     c_0, c_1, c_2, c_3 = c[0], c[1], c[2], c[3]
     # Unsigned: an index that might count from the end keeps the loop from being vectorised.
     A, L, D = np.uintp(of_actions.shape[0]), np.uintp(of_actions.shape[1]), np.uintp(readout.shape[0])
-    totals[:] = zero
+    for e in range(A * L):
+        totals[e] = width * margins[e]
     for d in range(D):
         v_d = readout[d]
         if v_d != zero:
-            width_d = abs(v_d) * width
             for a in range(A):
                 shared = of_rest[a * D + d]
                 for e in range(a * L, a * L + L):
@@ -340,7 +361,7 @@ def bound_columns(
                         + c_2 * inner[g, d, 2, e]
                         + c_3 * inner[g, d, 3, e]
                     )
-                    totals[e] += v_d * (x if x > floor else floor) + width_d * norms[d, e]
+                    totals[e] += v_d * (x if x > floor else floor)
 
 
 @part(fastmath=REASSOCIATE)
@@ -365,7 +386,7 @@ def bound_policies(
     width = uncertainty(known.bases, g, state, known.positions, known.slack, c, known.rest)
     value_rest(known.reference, known.rest, known.of_rest)
     bound_columns(
-        known.inner, g, known.memory_part, known.norms, known.of_rest, c, width, readout, known.floor,
+        known.inner, g, known.memory_part, known.margins, known.of_rest, c, width, readout, known.floor,
         known.of_actions, totals,
     )  # fmt: skip
     best_action(known.of_actions, bound)

@@ -31,6 +31,7 @@ from sfr_fa.kernels.gpi_filter import (
     begin_episode,
     begin_task,
     bound_policies,
+    note_readout,
     note_update,
     pick_up,
 )
@@ -199,7 +200,7 @@ def run_task(
     )
 
     if filters:
-        begin_task(known, weights, memory)
+        begin_task(known, weights, memory, gpi_readout)
 
     total_reward, episodes, steps_of_episode = 0.0, 0, 0
     new_episode = True
@@ -264,6 +265,8 @@ def run_task(
             copy_from(reward_model.phi, feature, 0, phi)
         if reward_model.kind != GIVEN:
             learn_reward(reward_model, phi, reward, rates.reward)
+            if filters:
+                note_readout(known.norms, v, known.margins)
 
         # Update the feature model p~; c_t is what the policies sum up
         if cumulant.kind == TABLE:
@@ -320,7 +323,7 @@ def run_task(
             if c != i:
                 fold(theta, c, action, v, weights)
         if filters and c != i:
-            note_update(known, c, action, weights, memory)
+            note_update(known, c, action, weights, memory, gpi_readout)
         if reward_model.kind != GIVEN:
             finite = finite and all_finite(v)
         if not finite:

@@ -25,12 +25,13 @@ class Policies:
         self.weights[..., :S] = weights
         self.dtype, self.clip = np.dtype(dtype), clip
         self.known = gpi_filter.new_filter(BASES, self.weights, A, M, 100, clip=clip, on=True)
-        compiled(gpi_filter.begin_task)(self.known, self.weights, np.zeros(M))
+        self.readout = np.ones(D, dtype)
+        compiled(gpi_filter.begin_task)(self.known, self.weights, np.zeros(M), self.readout)
 
     def update(self, k, action, change, memory):
         D = len(change)
         self.weights[k, action * D : (action + 1) * D, :S] += change
-        compiled(gpi_filter.note_update)(self.known, k, action, self.weights, memory)
+        compiled(gpi_filter.note_update)(self.known, k, action, self.weights, memory, self.readout)
 
     def bounds_and_values(self, x, y, memory, readout):
         """(K,) bounds, and max over a of Q_k as GPI computes it."""
@@ -42,6 +43,9 @@ class Policies:
         for j in np.flatnonzero(memory):
             compiled(gpi_filter.pick_up)(self.known, j)
         readout = readout.astype(self.dtype)
+        if not np.array_equal(readout, self.readout):
+            self.readout = readout
+            compiled(gpi_filter.note_readout)(self.known.norms, readout, self.known.margins)
         compiled(gpi_filter.bound_policies)(self.known, self.weights, x, y, state, readout, search.bound)
         bound = search.bound[:K].copy()
         for k in range(K):
@@ -141,7 +145,7 @@ def test_bounds_of_policies_with_much_in_common(kind, dtype):
     assert exceeded
 
 
-@pytest.mark.parametrize("part", ["norms", "memory_part", "inner"])
+@pytest.mark.parametrize("part", ["margins", "memory_part", "inner"])
 def test_a_filter_without_one_of_its_parts_would_be_wrong(part):
     """So the tests above can fail: without widths, memory or tables some value exceeds its bound."""
     policies = Policies(some_weights(np.random.default_rng(0), 200, 6, "usual"), 6, np.float32)
@@ -153,6 +157,30 @@ def test_a_filter_without_one_of_its_parts_would_be_wrong(part):
         getattr(policies.known, part)[:] = 0
     bound, best = policies.bounds_and_values(0.3, 0.42, memory, readout)
     assert (bound < best).any()
+
+
+def test_margins_follow_the_weights_and_the_readout():
+    rng = np.random.default_rng(2)
+    policies = Policies(some_weights(rng, 20, 6, "usual"), 6, np.float64)
+    before = policies.known.margins.copy()
+    for readout in (np.array([0, 0.5, -0.5, 0.7, -1, 1]), rng.normal(size=6)):
+        policies.bounds_and_values(0.3, 0.42, np.zeros(M), readout)
+        policies.update(3, 1, rng.normal(size=(6, S)), np.zeros(M))
+        np.testing.assert_allclose(policies.known.margins, np.abs(readout) @ policies.known.norms)
+        assert (policies.known.margins != before).any()
+
+
+def test_an_output_without_value_may_have_weights_beyond_bounds():
+    """0 times an infinite norm would be no number, and would rule out a policy that wins."""
+    weights = np.zeros((20, A * 2, S))
+    weights[3, 0] = 1e30  # its square is no float32
+    weights[3, 1] = 1.0
+    policies = Policies(weights, 2, np.float32)
+    for _ in range(2):  # after a new readout, and after an update
+        bound, best = policies.bounds_and_values(0.3, 0.42, np.zeros(M), np.array([0.0, 1.0]))
+        policies.update(3, 0, np.zeros((2, S)), np.zeros(M))
+        assert best.argmax() == 3
+        assert (bound >= best).all()
 
 
 def test_the_first_of_tied_policies_wins_whoever_is_evaluated_first():
