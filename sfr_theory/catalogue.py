@@ -318,7 +318,7 @@ EXPERIMENTS = Section("Experimental results", (
     Claim("results/nonlinearity-half", "fig:object_collection_env",
           "At error 1.625 SF reaches less than 50% of SFR", NOT_REPRODUCED),
     Claim("results/racer-csfr-above-q", "fig:racer_env",
-          "Racer: CSFR reaches a higher performance than Q and SF", NOT_CHECKED),
+          "Racer: CSFR reaches a higher performance than Q and SF", REPRODUCED),
     Claim("results/racer-csfr-best", "fig:racer_env",
           "Racer: CSFR reaches the highest performance of all", NOT_CHECKED),
     Claim("results/racer-sf-below-q", "fig:racer_env",
