@@ -99,6 +99,7 @@ class Engine:
             raise InputError(f"steps is {steps!r}; a task has at least one step")
         started = time.perf_counter()
         task = as_task(task)
+        self._check(task)
         self.agent.start_task(task)
         walk = self._walk(task, int(steps))
         return TaskResult(
@@ -110,6 +111,9 @@ class Engine:
             seconds=time.perf_counter() - started,
             diverged=walk.diverged,
         )
+
+    def _check(self, task: Task) -> None:
+        """Refuse a task that cannot be run here, before anything has changed."""
 
     def values(self, state: Any) -> FloatArray:
         """Q_k(s, a) of all stored policies under the current task, (K, A)."""

@@ -38,6 +38,9 @@ class CompiledTask(Protocol):
         **options: Any,
     ) -> None: ...
 
+    def check(self, task: Task) -> None:
+        """Refuse a task that compiled code cannot run."""
+
     def walk(self, task: Task, steps: int) -> Walk:
         """Run a task that the agent has just started; leaves weights and counts in the agent."""
 
@@ -54,7 +57,7 @@ def obstacle(environment: gymnasium.Env[Any, Any], agent: GpiAgent) -> str | Non
     """Why the compiled engine cannot run this agent here, or None."""
     kind = compiled_task_for(environment)
     if kind is None:
-        return f"{type(environment).__name__} has no compiled version"
+        return f"{type(environment.unwrapped).__name__} has no compiled version"
     return kind.obstacle(environment, agent)
 
 
@@ -75,6 +78,9 @@ class CompiledEngine(Engine):
         kind = compiled_task_for(environment)
         assert kind is not None
         self._task = kind(environment, agent, streams, limit, **options)
+
+    def _check(self, task: Task) -> None:
+        self._task.check(task)
 
     def _walk(self, task: Task, steps: int) -> Walk:
         return self._task.walk(task, steps)

@@ -34,7 +34,7 @@ from sfr_fa.kernels.encoding import POSITION_SIGMA, SQUARE_CENTRES
 from sfr_fa.kernels.gpi import new_search
 from sfr_fa.kernels.gpi_filter import cell_bases, new_filter
 from sfr_fa.kernels.linear import PADDING
-from sfr_fa.tasks import Task
+from sfr_fa.tasks import Task, rewards_of
 
 Array = NDArray[Any]
 
@@ -51,7 +51,7 @@ class CompiledObjectCollection:
 
     @staticmethod
     def obstacle(environment: gymnasium.Env[Any, Any], agent: GpiAgent) -> str | None:
-        return wrapper_obstacle(environment) or linear_obstacle(agent)
+        return wrapper_obstacle(environment) or linear_obstacle(agent) or feature_obstacle(environment, agent)
 
     def __init__(
         self,
@@ -70,10 +70,13 @@ class CompiledObjectCollection:
         self.dtype = np.dtype(np.float32 if agent.dtype == torch.float32 else np.float64)
         self.vectors = self.layout.feature_space.vectors
 
+    def check(self, task: Task) -> None:
+        rewards_of(task, self.vectors)
+
     def walk(self, task: Task, steps: int) -> Walk:
         agent, streams = self.agent, self.streams
         K, A = len(agent.participants), agent.num_actions
-        rewards = np.asarray(task.reward(self.vectors), dtype=np.float64)
+        rewards = np.array(rewards_of(task, self.vectors))
         policies, reward_model, cumulant = self._policies(), self._reward_model(), self._cumulant(rewards)
         noise = kernel.Noise(
             streams.environment.standard_normal(steps), streams.exploration.random((steps, 2))
@@ -244,6 +247,17 @@ def linear_obstacle(agent: GpiAgent) -> str | None:
     if agent.num_actions != 4:
         return "it has not the four actions of object collection"
     return part_obstacle(agent)
+
+
+def feature_obstacle(environment: gymnasium.Env[Any, Any], agent: GpiAgent) -> str | None:
+    """Why an agent whose values are numbered by features cannot be compiled: its numbers are others."""
+    assert isinstance(environment.unwrapped, ObjectCollection)
+    if (
+        isinstance(agent.cumulant, (Indicator, OneStepModel))
+        and agent.cumulant.space != environment.unwrapped.layout.feature_space
+    ):
+        return "its feature space is not that of the environment, by which compiled code numbers features"
+    return None
 
 
 def part_obstacle(agent: GpiAgent) -> str | None:

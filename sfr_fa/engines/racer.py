@@ -61,6 +61,9 @@ class CompiledRacer:
         self.dtype = np.dtype(np.float32 if agent.dtype == torch.float32 else np.float64)
         self.step_limit = min(self.layout.episode_steps, limit.steps or self.layout.episode_steps)
 
+    def check(self, task: Task) -> None:
+        self._world(task)
+
     def walk(self, task: Task, steps: int) -> Walk:
         agent = self.agent
         world = self._world(task)
@@ -85,16 +88,17 @@ class CompiledRacer:
         n = len(self.layout.markers)
         check_task(task, self.layout.feature_space)
         slopes, heights, gaussians = np.zeros(n), np.zeros(n), np.ones((n, 1, 2))
-        if isinstance(task, LinearTask):
+        # A subclass may reward in another way than its weights say.
+        if type(task) is LinearTask:
             slopes = np.array(task.weights)
-        elif isinstance(task, GaussianTask):
+        elif type(task) is GaussianTask:
             heights[:] = 1 / n
             most = max(len(component) for component in task.components)
             gaussians = np.stack([_repeated(component, most) for component in task.components])
         else:
             raise InputError(
                 "the compiled racer rewards by a LinearTask or a GaussianTask; for any other reward function "
-                'use engine="reference"'
+                'make_engine with the engine "reference"'
             )
         return kernel.World(
             geometry=self.layout.geometry,

@@ -6,13 +6,19 @@ them into the loop that calls them, and called from Python they are plain Python
 Numba stores compiled code on disk. It notices a change of the file of a function, but not of the files whose
 functions are compiled into it, nor of constants that come from there. So our code is stored in a folder that
 is named by a digest of all kernels: what was compiled from other sources is never used. NUMBA_CACHE_DIR says
-where the folder is; without it, in the `__pycache__` beside this file.
+where the folder is; without it, in the `__pycache__` beside this file. Where nothing can be written Numba
+would choose a place of its own, without the digest; so we do: the user's cache, or a folder for this process.
 """
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import hashlib
 import importlib
+import os
+import shutil
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +31,16 @@ _SOURCES = sorted(_HERE.glob("*.py"))
 def _cache_folder(parent: str) -> str:
     """Where code compiled from these sources is stored."""
     digest = hashlib.sha256(b"\0".join(source.read_bytes() for source in _SOURCES)).hexdigest()
-    return str(Path(parent or _HERE / "__pycache__") / f"kernels-{digest[:16]}")
+    of_user = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
+    for place in (parent or _HERE / "__pycache__", Path(of_user) / "sfr"):
+        folder = Path(place) / f"kernels-{digest[:16]}"
+        with contextlib.suppress(OSError):
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder):
+                return str(folder)
+    own = tempfile.mkdtemp(prefix="sfr-kernels-")
+    atexit.register(shutil.rmtree, own, ignore_errors=True)
+    return own
 
 
 _numba: Any = numba.config

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import gymnasium
@@ -28,6 +29,7 @@ from sfr_fa.engines import EpisodeLimit, Streams, make_engine
 from sfr_fa.engines.object_collection import FILTER_FROM
 from sfr_fa.environments.layouts import OBJECT_COLLECTION_LAYOUT, ObjectLayout
 from sfr_fa.environments.object_collection import ObjectCollection
+from sfr_fa.feature_spaces import DiscreteFeatures
 from sfr_fa.tasks import LinearTask, sample_general_task
 from sfr_theory.errors import InputError
 from tests.fa.engine_checks import (
@@ -260,6 +262,37 @@ def test_wrapped_and_foreign_environments_fall_back():
     with pytest.warns(UserWarning, match="TimeLimit"):
         engine = make_engine("compiled", gymnasium.wrappers.TimeLimit(checked, 7), "SFR", **common)
     assert engine.run_task(sample_general_task(engine.streams.tasks), 20).episodes == 3
+    with pytest.warns(UserWarning, match="CartPoleEnv has no compiled version"):
+        make_engine("compiled", gymnasium.make("CartPole-v1"), "Q", **common)
+
+
+VECTORS = OBJECT_COLLECTION_LAYOUT.feature_space.vectors
+
+
+@pytest.mark.parametrize("agent", ["SFR", "MB SFR"])
+@pytest.mark.parametrize("vectors", [VECTORS[[0, 4, 3, 2, 1, 5]], np.vstack([VECTORS, VECTORS.sum(axis=0)])])
+def test_features_that_are_numbered_in_another_way_fall_back(agent, vectors):
+    """Compiled code knows a feature by its number in the environment."""
+    with pytest.warns(UserWarning, match="its feature space is not that of the environment"):
+        engine = engine_of("compiled", agent, feature_space=DiscreteFeatures(vectors))
+    assert engine.name == "reference"
+    other = engine_of("compiled", "SF", feature_space=DiscreteFeatures(vectors))
+    assert other.name == "compiled", "vectors need no numbers"
+
+
+@dataclass(frozen=True)
+class ShortRewards(LinearTask):
+    """Rewards three features, however many there are."""
+
+    def reward(self, features):
+        return np.zeros(3)
+
+
+def test_a_task_that_is_refused_changes_nothing():
+    engine = engine_of("compiled", "Q")
+    with pytest.raises(InputError, match="shape"):
+        engine.run_task(ShortRewards(np.ones(5)), 5)
+    assert engine.agent.num_policies == 0
 
 
 def test_bad_input():
@@ -332,8 +365,13 @@ print(search.best[0], sum(run.stats.cache_hits.values()))
 
 
 @pytest.mark.slow
-def test_code_compiled_from_other_sources_is_not_used(tmp_path):
-    """A small kernel beside ours: it calls functions of other files, whose changes Numba does not see."""
+@pytest.mark.parametrize("cache", ["cache", "a file/cache"])
+def test_code_compiled_from_other_sources_is_not_used(tmp_path, cache):
+    """A small kernel beside ours: it calls functions of other files, whose changes Numba does not see.
+
+    Also where the folder cannot be made, and Numba would go elsewhere.
+    """
+    (tmp_path / "a file").touch()
     kernels = Path(sfr_fa.kernels.__file__).parent
     copy = shutil.copytree(kernels, tmp_path / "sfr_fa" / "kernels", ignore=shutil.ignore_patterns("__pyc*"))
     (copy.parent / "__init__.py").touch()
@@ -343,7 +381,11 @@ def test_code_compiled_from_other_sources_is_not_used(tmp_path):
         result = subprocess.run(
             [sys.executable, "-c", USE],
             capture_output=True, text=True, check=False, cwd=tmp_path,
-            env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(tmp_path)},
+            env=os.environ | {
+                "NUMBA_CACHE_DIR": str(tmp_path / cache),
+                "XDG_CACHE_HOME": str(tmp_path / "of the user"),
+                "PYTHONPATH": str(tmp_path),
+            },
         )  # fmt: skip
         assert result.returncode == 0, result.stderr
         return [float(number) for number in result.stdout.split()]

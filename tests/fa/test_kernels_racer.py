@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -151,14 +152,13 @@ def test_single_precision_follows_the_reference_for_a_while():
 def test_state_moves_between_engines():
     """A task in one engine, the next in the other: the same as staying."""
     tasks = [sample_racer_task(np.random.default_rng(seed)) for seed in (1, 2)]
-    staying, leaving = both("CSFR-R")
+    staying = an_engine("compiled", "CSFR-R")
     staying.run_task(tasks[0], 60)
     other = an_engine("reference", "CSFR-R", seed=99)
     other.load_state(staying.state_dict())
     ours, theirs = staying.run_task(tasks[1], 60), other.run_task(tasks[1], 60)
     np.testing.assert_array_equal(ours.actions, theirs.actions)
     assert_same_weights(staying, other)
-    assert leaving.agent.num_policies == 0
 
 
 def test_a_diverging_run_is_reported():
@@ -168,14 +168,24 @@ def test_a_diverging_run_is_reported():
     assert result.steps < 500
 
 
+@dataclass(frozen=True)
+class Doubled(LinearTask):
+    """Rewards in another way than its weights say."""
+
+    def reward(self, features):
+        return 2 * super().reward(features)
+
+
 def test_what_cannot_be_compiled_says_so():
     three = functools.partial(FeatureSubnetworks, hidden=(8, 8, 8))
     with pytest.warns(UserWarning, match="FeatureSubnetworks with two hidden layers"):
         engine = an_engine("compiled", "CSFR", approximator=three)
     assert engine.name == "reference"
     compiled = an_engine("compiled", "Q")
-    with pytest.raises(InputError, match='use engine="reference"'):
-        compiled.run_task(FunctionTask(lambda phi: phi.prod(axis=-1)), 10)
+    for task in (FunctionTask(lambda phi: phi.prod(axis=-1)), Doubled(np.ones(3))):
+        with pytest.raises(InputError, match='make_engine with the engine "reference"'):
+            compiled.run_task(task, 10)
+    assert compiled.agent.num_policies == 0, "what is refused changes nothing"
 
 
 # --- The parts ------------------------------------------------------------------------------------
