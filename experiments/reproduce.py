@@ -92,4 +92,4 @@ def main(options: Options) -> int:
 
 
 if __name__ == "__main__":
-    cli.run(main, Options, "experiments.reproduce", __doc__ or "")
+    run.command(main, Options, "experiments.reproduce", __doc__ or "")

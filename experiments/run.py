@@ -238,7 +238,7 @@ def _grouped(notes: Iterator[str]) -> list[tuple[str, int]]:
 
 def show_grid(console: Console, folder: RunFolder, run: results.Run) -> None:
     """The best rates of each agent; the whole grid goes to grid.csv once every trial is finished."""
-    points = results.grid(list(run.trials.values()))
+    points = results.grid(list(run.trials.values()), results.planned_combinations(run.manifest))
     table = Table("setting", "agent", "best rates", "mean total return", "combinations", box=None)
     for point in points:
         if point.best:
@@ -364,10 +364,15 @@ def _display(
         yield refresh
 
 
-if __name__ == "__main__":
-    description = (__doc__ or "") + "\nExperiments: " + ", ".join(known_configs())
+def command(main: Callable[[Any], int], options: type[Any], name: str, description: str) -> None:
+    """Run a command that runs trials: after Ctrl-C it ends at once, whatever is being computed."""
     try:
-        cli.run(main, Options, "experiments.run", description)
+        cli.run(main, options, name, description)
     except SystemExit as end:
         leave_at_once(int(end.code or 0))
         raise
+
+
+if __name__ == "__main__":
+    names = "\nExperiments: " + ", ".join(known_configs())
+    command(main, Options, "experiments.run", (__doc__ or "") + names)

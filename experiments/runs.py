@@ -191,7 +191,7 @@ def _load(folder: Path) -> Run:
     place = (read.manifest["config"]["name"], read.manifest["config"]["profile"])
     if (folder.resolve().parent.name, folder.resolve().name) != place:
         notes.append(f"the manifest is of {'/'.join(place)}, the folder is {folder}")
-    points = results.grid([*usable, *diverged])
+    points = results.grid([*usable, *diverged], results.planned_combinations(read.manifest))
     agents, remarks = _at_best_rates(read.manifest["config"], usable, points)
     return Run(folder, read.manifest, agents, points, tuple(problems), (*notes, *remarks), absent)
 
@@ -309,6 +309,7 @@ def _at_best_rates(
             setting, agent["label"], agent["agent"], rates, trials, clips
         )
     chosen, remarks = {}, []
+    planned = results.planned_combinations({"config": config})
     best = {(p.setting, p.agent): canonical_json(dict(p.rates)) for p in points if p.best}
     for part in config["parts"]:
         for agent in part["agents"]:
@@ -327,7 +328,7 @@ def _at_best_rates(
                         np.mean(combinations[rates].totals_of(shared or combinations[rates].repetitions))
                     ),
                 )
-                if len(combinations) > 1:
+                if planned[place] > 1:
                     remarks.append(
                         f"{place[0]}: the rates of {place[1]} are the best so far, the grid is unfinished"
                     )

@@ -556,7 +556,7 @@ def times(run: Run) -> Sheet:
 
 
 def best_rates(run: Run) -> Sheet:
-    """The winners of a grid; an agent whose combinations are not all finished has none."""
+    """The winners of a grid; an agent whose combinations are not all finished has none, and no second."""
     rows = []
     for (setting, label), agent in run.agents.items():
         points = [point for point in run.grid if (point.setting, point.agent) == (setting, label)]
@@ -565,7 +565,7 @@ def best_rates(run: Run) -> Sheet:
         rows.append((
             setting, label, rates_text(best.rates) if best else "unfinished: " + rates_text(agent.rates),
             number(best.mean_total_return if best else float(agent.totals.mean())), str(len(points)),
-            number(others[-1]) if others else "-", str(sum(point.diverged for point in points)),
+            number(others[-1]) if best and others else "-", str(sum(point.diverged for point in points)),
         ))  # fmt: skip
     header = (
         "setting",

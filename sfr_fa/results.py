@@ -25,10 +25,11 @@ import operator
 import os
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -199,6 +200,9 @@ def rows_from_csv(content: bytes, path: Path) -> tuple[TaskRow, ...]:
 
 # --- A run -------------------------------------------------------------------------------------------
 
+ORDER_SECONDS = 3600.0
+"""Workers look for an order to stop after every task, and no task takes so long."""
+
 
 class RunFolder:
     """The folder of one run: what is finished, what is under way, what cannot be trusted."""
@@ -324,14 +328,10 @@ class RunFolder:
         A process that was orphaned lets go within its current task, so it is worth some patience.
         """
         path = self.unfinished / f"{key}.lock"
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            file = path.open("w")
-        except OSError as error:
-            raise InputError(f"cannot write {path}: {error.strerror or error}") from None
-        with file:
-            deadline = time.monotonic() + patience
-            while not _lock(file):
+        deadline = time.monotonic() + patience
+        with contextlib.ExitStack() as held:
+            while not (_lock(file := held.enter_context(_opened(path))) and _is_at(file, path)):
+                held.close()
                 if time.monotonic() > deadline:
                     raise InputError(f"another process is working on {key}; wait for it or stop it")
                 time.sleep(0.2)
@@ -356,15 +356,38 @@ class RunFolder:
         return TrialStatus(TrialState.MISSING)
 
     def tidy(self) -> None:
-        """Remove what nobody needs any more: empty folders, and orders to stop."""
+        """Remove what nobody needs any more: empty folders, and orders to stop that all have read by now."""
         if self.unfinished.is_dir():
-            for path in self.unfinished.glob("stop-*"):
-                path.unlink(missing_ok=True)
+            for order in self.unfinished.glob("stop-*"):
+                with contextlib.suppress(OSError):
+                    if time.time() - order.stat().st_mtime > ORDER_SECONDS:
+                        order.unlink()
             for folder in sorted((p for p in self.unfinished.rglob("*") if p.is_dir()), reverse=True):
                 with contextlib.suppress(OSError):
                     folder.rmdir()
             with contextlib.suppress(OSError):
                 self.unfinished.rmdir()
+
+
+def _opened(path: Path) -> IO[str]:
+    """A file for writing; another process may tidy up its empty folder in between."""
+    for _ in range(3):
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            return path.open("w")
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise InputError(f"cannot write {path}: {error.strerror or error}") from None
+    raise InputError(f"cannot write {path}: its folder is removed again and again")
+
+
+def _is_at(file: IO[str], path: Path) -> bool:
+    """Whether an open file is still the one at `path`: who had the lock before has removed its file."""
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 def _lock(file: Any) -> bool:
@@ -455,8 +478,21 @@ class GridPoint:
     best: bool
 
 
-def grid(results: Sequence[TrialResult]) -> tuple[GridPoint, ...]:
-    """All combinations of rates, and for each agent the one with the highest mean total return."""
+def planned_combinations(manifest: Mapping[str, Any]) -> Counter[tuple[str, str]]:
+    """How many combinations of rates a run plans for each agent of a setting."""
+    return Counter(
+        (part["setting"]["name"], agent["label"])
+        for part in manifest["config"]["parts"]
+        for agent in part["agents"]
+    )
+
+
+def grid(results: Sequence[TrialResult], planned: Mapping[tuple[str, str], int]) -> tuple[GridPoint, ...]:
+    """All combinations of rates, and for each agent the one with the highest mean total return.
+
+    `planned` says how many combinations each agent has: a grid of which some were not run has no winner yet,
+    nor has one of unequal numbers of repetitions, which are not compared.
+    """
     groups: dict[tuple[str, str], dict[str, list[TrialResult]]] = {}
     for result in results:
         place = (result.trial["setting"]["name"], result.trial["agent"]["label"])
@@ -468,8 +504,9 @@ def grid(results: Sequence[TrialResult]) -> tuple[GridPoint, ...]:
             rates: float(np.mean([trial.total_return for trial in trials]))
             for rates, trials in combinations.items()
         }
-        # Unequal numbers of repetitions are not compared: a grid that is not finished has no winner yet.
-        complete = all(len(trials) == most for trials in combinations.values())
+        complete = len(combinations) == planned[setting, agent] and all(
+            len(trials) == most for trials in combinations.values()
+        )
         candidates = [r for r, trials in combinations.items() if not any(t.diverged for t in trials)]
         winner = max(candidates, key=lambda r: means[r]) if complete and candidates else None
         for rates, trials in combinations.items():

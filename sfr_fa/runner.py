@@ -278,6 +278,8 @@ class FixedStart:
             copy_previous(library, rng)
             return
         library.add_fresh(np.random.default_rng(0))
+        if "weight" not in library.parameters:
+            raise InputError("initial_weights are for linear values; networks have the paper's")
         weight = library.parameters["weight"][0]
         num_actions, dimensions, state_dim = weight.shape
         weight.copy_(self.first_weights(ValueShape(state_dim, num_actions, 1, dimensions), rng))
@@ -303,25 +305,29 @@ def zero_weights(shape: ValueShape, rng: np.random.Generator) -> torch.Tensor:
 
 def _new_task(setup: AgentSetup, space: FeatureSpace) -> NewTask:
     """What a new task does to the stored policies, by the names in the setup."""
-    if setup.transfer == "none":
-        return start_afresh
+    own = start_afresh if setup.transfer == "none" else AGENT_SPECS[setup.agent].new_task
+    if setup.initial_weights == "paper":
+        return own
+    if own is not copy_previous:
+        raise InputError(
+            f"{setup.label}: initial_weights are for agents whose policies carry over from task to task; "
+            "leave them out"
+        )
     if setup.initial_weights == "zero":
         return FixedStart(zero_weights)
-    if setup.initial_weights == "matched":
-        if setup.agent not in ("SF", "SFR") or isinstance(space, BoxFeatures):
-            raise InputError(
-                f"{setup.label}: matched weights are defined for SF and SFR on discrete features, "
-                f"not for {setup.agent}"
-            )
-        return FixedStart(MatchedWeights(space.vectors if setup.agent == "SF" else np.eye(space.size)))
-    return AGENT_SPECS[setup.agent].new_task
+    if setup.agent not in ("SF", "SFR") or isinstance(space, BoxFeatures):
+        raise InputError(
+            f"{setup.label}: matched weights are defined for SF and SFR on discrete features, "
+            f"not for {setup.agent}"
+        )
+    return FixedStart(MatchedWeights(space.vectors if setup.agent == "SF" else np.eye(space.size)))
 
 
 def build(trial: Trial, folder: RunFolder, notes: list[str]) -> tuple[Engine, list[Task]]:
     """The engine of a trial before its first step, and the tasks; `notes` gets what should be known."""
     setting, setup = trial.setting, trial.agent
     environment = _resolve(setting.environment, ENVIRONMENTS)()
-    space = environment.unwrapped.feature_space
+    space = environment.get_wrapper_attr("feature_space")  # features may be what a wrapper adds
     random = streams(trial.seed, trial.repetition)
     sample = _resolve(setting.tasks, TASKS)
     tasks = [sample(random.tasks, space) for _ in range(trial.tasks)]
@@ -564,7 +570,7 @@ def provenance(engine: str) -> dict[str, Any]:
 
 
 def _commit() -> str | None:
-    """The commit of the source tree, with a + if files differ from it; None outside a git checkout."""
+    """The commit of the source tree, with a + if sources differ from it; None outside a git checkout."""
 
     def git(*arguments: str) -> str:
         here = Path(__file__).parent
@@ -573,7 +579,9 @@ def _commit() -> str | None:
         ).stdout.strip()
 
     try:
-        changed = git("status", "--porcelain", "--untracked-files=no", "--", ".")
+        git("ls-files", "--error-unmatch", "--", Path(__file__).name)  # installed inside another repository?
+        sources = (":/sfr_theory", ":/sfr_fa", ":/experiments")
+        changed = git("status", "--porcelain", "--untracked-files=no", "--", *sources)
         return git("rev-parse", "HEAD") + ("+" if changed else "")
     except (OSError, subprocess.SubprocessError):
         return None

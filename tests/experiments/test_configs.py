@@ -1,10 +1,12 @@
 """The configs say what the paper says; a user's own are found, or refused with a sentence."""
 
 import itertools
+import subprocess
 
 import pytest
 
 from experiments.config import grid, known_configs, load_config
+from sfr_fa import runner
 from sfr_fa.results import RunFolder
 from sfr_fa.runner import AgentSetup, Setting, Trial, run_trial, stream
 from sfr_theory.errors import InputError
@@ -103,6 +105,38 @@ def test_without_clipping_and_with_matched_weights_sfr_is_sf(tmp_path):
     assert returns(tmp_path, agent="SF", initial_weights="paper") != sf
     zero = returns(tmp_path, agent="SF", initial_weights="zero")
     assert returns(tmp_path, agent="SFR", initial_weights="zero", clipping="none") == zero
+
+
+@pytest.mark.parametrize(
+    ("setup", "reason"),
+    [
+        ({"agent": "Q", "initial_weights": "zero"}, "whose policies carry over"),
+        ({"agent": "SFR", "initial_weights": "zero", "transfer": "none"}, "whose policies carry over"),
+        ({"agent": "SF-R", "initial_weights": "matched", "reward_learning_rate": 0.1}, "SF and SFR"),
+    ],
+)
+def test_initial_weights_that_would_not_be_used_are_refused(tmp_path, setup, reason):
+    with pytest.raises(InputError, match=reason):
+        returns(tmp_path, **setup)
+
+
+def test_initial_weights_of_networks_are_refused(tmp_path):
+    setting = Setting("racer", "racer", "racer", gamma=0.9, approximator="networks")
+    trial = Trial(setting, AgentSetup("CSFR", "CSFR", initial_weights="zero"), 0, seed=1, tasks=1, steps=5)
+    with pytest.raises(InputError, match="initial_weights are for linear values"):
+        run_trial(trial, RunFolder(tmp_path))
+
+
+def test_the_commit_is_of_our_sources(tmp_path, monkeypatch):
+    """Not of a repository that the package happens to be installed in."""
+    subprocess.run(["git", "init", "--quiet", str(tmp_path)], check=True)
+    (tmp_path / "runner.py").touch()
+    monkeypatch.setattr(runner, "__file__", str(tmp_path / "runner.py"))
+    identity = ("-c", "user.name=a", "-c", "user.email=a@b.c")
+    subprocess.run(
+        ["git", "-C", str(tmp_path), *identity, "commit", "--quiet", "--allow-empty", "-m", "."], check=True
+    )
+    assert runner.provenance.__wrapped__("reference")["commit"] is None
 
 
 def test_a_stream_depends_on_seed_repetition_and_name_only():

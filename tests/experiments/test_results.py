@@ -3,7 +3,10 @@
 import contextlib
 import json
 import math
+import os
 import re
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -158,6 +161,36 @@ def test_a_lock_ends_with_its_holder_and_keeps_others_out(folder):
     assert folder.status(KEY).state is TrialState.MISSING
 
 
+def test_who_waits_for_a_lock_does_not_get_one_that_is_gone(folder):
+    """The first holder removes its file; a third one makes a new file before the second looks again."""
+    holders, most = [], []
+
+    def hold(name, seconds):
+        with folder.working_on(KEY, patience=20):
+            holders.append(name)
+            most.append(len(holders))
+            time.sleep(seconds)
+            holders.remove(name)
+
+    second = threading.Thread(target=hold, args=("second", 0.1))
+    with folder.working_on(KEY):
+        second.start()
+        time.sleep(0.1)  # it has opened the file by now
+    hold("third", 0.6)
+    second.join()
+    assert most == [1, 1]
+
+
+def test_orders_to_stop_stay_until_all_have_read_them(folder):
+    old, new = (folder.unfinished / f"stop-{age}" for age in ("old", "new"))
+    folder.unfinished.mkdir(parents=True, exist_ok=True)
+    for order in (old, new):
+        order.touch()
+    os.utime(old, (time.time() - 2 * results.ORDER_SECONDS,) * 2)
+    folder.tidy()
+    assert (old.exists(), new.exists()) == (False, True)
+
+
 def test_the_best_rates_have_the_highest_mean_return(tmp_path):
     folder = RunFolder(tmp_path)
     returns = {0.0025: (1.0, 4.0), 0.005: (2.0, 3.5), 0.025: (9.0, math.nan)}
@@ -167,11 +200,13 @@ def test_the_best_rates_have_the_highest_mean_return(tmp_path):
             trial = TRIAL | {"rates": {"learning_rate": rate}, "repetition": repetition}
             write(folder, f"{rate}/{repetition}", trial, [row(0, 0.0 if diverged else total, diverged)])
     found = [folder.read_result(f"{rate}/{k}") for rate in returns for k in (0, 1)]
-    points = results.grid(found)
+    planned = {("general", "SFR"): 3}
+    points = results.grid(found, planned)
     assert [(p.rates["learning_rate"], p.mean_total_return, p.diverged, p.best) for p in points] == [
         (0.0025, 2.5, 0, False),
         (0.005, 2.75, 0, True),
         (0.025, 4.5, 1, False),
     ]
-    assert not any(point.best for point in results.grid(found[1:])), "an unfinished grid has no winner"
+    for unfinished in (found[1:], found[2:]):  # a repetition is missing, a combination is missing
+        assert not any(point.best for point in results.grid(unfinished, planned)), "it has no winner"
     assert results.grid_to_csv(points).decode().splitlines()[2] == "general,SFR,0.005,2,2.75,0,1"

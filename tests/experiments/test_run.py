@@ -227,6 +227,27 @@ def test_an_environment_of_your_own(tmp_path):
     assert result.notes == ("the reference engine runs this agent: Mine has no compiled version",)
 
 
+def test_an_environment_whose_features_are_a_wrapper(tmp_path):
+    (tmp_path / "my_wrapper.py").write_text(
+        "import gymnasium, numpy as np\n"
+        "from sfr_fa.environments.adapters import WithFeatures\n"
+        "from sfr_fa.feature_spaces import DiscreteFeatures\n"
+        "from sfr_fa.tasks import LinearTask\n"
+        "def features(state, action, next_state, info):\n"
+        "    return [1.0, 0.0] if next_state[0] > 0 else [0.0, 1.0]\n"
+        "def environment():\n"
+        "    space = DiscreteFeatures(np.eye(2))\n"
+        "    return WithFeatures(gymnasium.make('CartPole-v1'), features, space, LinearTask([1.0, 0.0]))\n"
+        "def tasks(rng, space):\n"
+        "    return LinearTask(rng.normal(size=2))\n"
+    )
+    path = write_config(tmp_path / "mine.py", agents=SFR)
+    text = Path(path).read_text()
+    text = text.replace('"object_collection", "general"', '"my_wrapper:environment", "my_wrapper:tasks"')
+    Path(path).write_text(text)
+    assert run_config(path, tmp_path / "r") == 0
+
+
 def test_divergence_is_a_result(tmp_path, capsys):
     agents = 'AgentSetup("SF", "SF", learning_rate=1e30), AgentSetup("SF", "SF"),'
     assert run_config(write_config(tmp_path / "c.py", agents=agents), tmp_path / "r") == 0

@@ -55,8 +55,8 @@ def launch():
     """experiments.run as a process of its own, which does not outlive the test."""
     processes = []
 
-    def launched(*arguments):
-        processes.append(start(*arguments))
+    def launched(*arguments, **options):
+        processes.append(start(*arguments, **options))
         return processes[-1]
 
     yield launched
@@ -147,7 +147,18 @@ def test_control_c_does_not_wait_for_compiled_code(tmp_path, launch):
         tmp_path / "long.py", 'AgentSetup("SFR", "SFR"),', tasks=1, steps=6_000_000, engine="compiled"
     )
     process = launch(config, "--results", tmp_path / "r")
-    wait_for(lambda: list((tmp_path / "r").rglob("*.lock")))
+    interrupt_in_the_kernel(process, tmp_path / "r")
+
+
+@pytest.mark.slow
+def test_control_c_of_reproduce(tmp_path, launch):
+    options = ("--profile", "paper", "--workers", 1, "--results", tmp_path / "r")
+    process = launch(*options, module="experiments.reproduce")
+    interrupt_in_the_kernel(process, tmp_path / "r")
+
+
+def interrupt_in_the_kernel(process, results):
+    wait_for(lambda: list(results.rglob("*.lock")))
     time.sleep(3)  # it is in the kernel by then, for some twenty seconds
     pressed = time.monotonic()
     os.killpg(process.pid, signal.SIGINT)

@@ -145,6 +145,11 @@ def test_best_rates(tmp_path):
 
     found = runs.load(write_run(tmp_path, "grid", [(GENERAL, grid)], returns, size=(3, 20, 2)))
     assert tables.best_rates(found).rows == (("general", "SF", "α 0.2", "60", "2", "30", "0"),)
+    # A mean of two repetitions is not compared with a mean of one.
+    (folder,) = (tmp_path / "grid").rglob("manifest.json")
+    next(path for path in sorted(folder.parent.rglob("rep-01.json")) if "0.1" in str(path)).unlink()
+    (unfinished,) = tables.best_rates(runs.load(folder.parent)).rows
+    assert (unfinished[2], unfinished[5]) == ("unfinished: α 0.2", "-")
     assert next(tables.sheets(found)).title == "Best rates of the grid"
 
 

@@ -45,15 +45,15 @@ def run_config(config, results, **options):
     return run.main(run.Options(config, results=str(results), **options))
 
 
-def command(*arguments):
-    return [sys.executable, "-m", "experiments.run", *map(str, arguments)]
+def command(*arguments, module="experiments.run"):
+    return [sys.executable, "-m", module, *map(str, arguments)]
 
 
-def start(*arguments, **options):
-    """experiments.run as a process group of its own."""
+def start(*arguments, module="experiments.run", **options):
+    """experiments.run, or another command, as a process group of its own."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     return subprocess.Popen(
-        command(*arguments), cwd=ROOT, env=environment, start_new_session=True,
+        command(*arguments, module=module), cwd=ROOT, env=environment, start_new_session=True,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options,
     )  # fmt: skip
 
