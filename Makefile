@@ -45,5 +45,7 @@ lint: $(INSTALLED)  ## ruff and mypy
 bench: $(INSTALLED)  ## speed, as ratios measured in one run
 	$(BIN)/python -m benchmarks
 
-clean:  ## remove everything that was generated
-	rm -rf $(VENV) report counterexamples .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
+clean:  ## remove what was generated, but for runs: environment, report, caches
+	rm -rf $(VENV) report counterexamples build dist .coverage .benchmarks *.egg-info
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -45,7 +45,7 @@ from sfr_fa.agents import FeatureSubnetworks, LearnedFeatures, MlpRewardModel
 from sfr_fa.engines import Engine, Streams, make_engine
 from sfr_fa.environments.object_collection import ObjectCollection
 from sfr_fa.environments.racer import Racer
-from sfr_fa.kernels.arrays import REASSOCIATE
+from sfr_fa.kernels.arrays import REASSOCIATE, padded
 from sfr_fa.kernels.linear import PADDING
 from sfr_fa.tasks import Task, sample_general_task, sample_racer_task
 from sfr_theory import cli
@@ -125,7 +125,7 @@ def whole_setting(name: str) -> Setting:
 
 
 WHY = {
-    "growth": "every step reads bounds for all K policies, six numbers for each of their rows",
+    "growth": "every step reads bounds for all K policies, five numbers for each of their rows",
     "bandwidth": "each row ends in a sum across a vector register, and each policy in a readout",
     "plain": "see the microseconds above: PyTorch's speed on this machine enters, too",
     "run": "a slower or shared core; see the microseconds a step",
@@ -135,6 +135,8 @@ WHY = {
 """The likely reason where a goal is missed."""
 PAIR_TASKS = 5
 """Tasks of each K, one after another, when two runs are timed at once."""
+PATIENCE = 600.0
+"""Seconds until a process that says nothing is taken for dead."""
 
 
 @dataclass(frozen=True)
@@ -349,7 +351,7 @@ def _run_beside(together: Any, seconds: Any) -> None:
     for K, state, task in snapshots(OBJECTS, 500, lambda _: None):
         engine = at_task(OBJECTS, "compiled", state, task)
         engine._walk(task, 10)  # loads the kernel
-        together.wait()
+        together.wait(timeout=PATIENCE)
         started = time.perf_counter()
         for _ in range(PAIR_TASKS):
             engine._walk(task, OBJECTS.steps)
@@ -361,10 +363,13 @@ def seconds_beside(processes: int) -> float:
     """Mean seconds of a whole run, estimated, in so many processes at once."""
     context = multiprocessing.get_context("spawn")
     together, seconds = context.Barrier(processes), context.Queue()
-    workers = [context.Process(target=_run_beside, args=(together, seconds)) for _ in range(processes)]
+    workers = [
+        context.Process(target=_run_beside, args=(together, seconds), daemon=True) for _ in range(processes)
+    ]
     for worker in workers:
         worker.start()
-    times = [seconds.get() for _ in workers]
+    # One that fails must not leave the others, and us, waiting.
+    times = [seconds.get(timeout=PATIENCE) for _ in workers]
     for worker in workers:
         worker.join()
     return float(np.mean(times))
@@ -430,8 +435,7 @@ def main(options: Options) -> int:
     full_gpi = at_task(OBJECTS, "compiled", state, task, gpi_filter=False)
     full = min(microseconds(lambda steps: full_gpi._walk(task, steps), 4000) for _ in range(options.repeats))
     weights = full_gpi.agent.policies.parameters["weight"]
-    row = -(-weights.shape[-1] // PADDING) * PADDING
-    size = weights[..., 0].numel() * row * weights.element_size()
+    size = weights[..., 0].numel() * padded(weights.shape[-1], PADDING) * weights.element_size()
     limit = read_bandwidth(size, options.repeats)
     reading = size / full * 1e6
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)

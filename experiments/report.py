@@ -263,7 +263,7 @@ def experiments(folder: Path, demo: Path) -> Experiments:
         # The theory's part of the page needs neither of these packages.
         from experiments import figures
     except ModuleNotFoundError as error:
-        sentence = f"{error}; experiments need more packages: pip install 'sfr[fa]'"
+        sentence = f"{error}; experiments need more packages: pip install '.[fa]'"
         return Experiments(f"{head}<p class='soft'>{html.escape(sentence)}</p>\n")
     drawn = "".join(
         f"<figure><img alt='{html.escape(p.caption)}' src='data:image/png;base64,"

@@ -338,4 +338,4 @@ def require(name: str, extra: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError:
-        raise InputError(f"this needs {name}, which is not installed: pip install 'sfr[{extra}]'") from None
+        raise InputError(f"this needs {name}, which is not installed: pip install '.[{extra}]'") from None

@@ -160,7 +160,7 @@ class GaussianTask(_DataTask):
         """r_k(x)."""
         mu, sigma = self.components[k].T
         distance = np.asarray(x, dtype=np.float64)[..., None] - mu
-        # A product, as in the kernel, so that both engines give the same sums to the bit.
+        # A product, as in the kernel, so that both engines give the same sums (up to exp).
         return np.exp(-(distance**2) / sigma).max(axis=-1) * (1 / self.dimensions)
 
     def reward(self, features: Any) -> FloatArray:

@@ -30,6 +30,7 @@ from sfr_fa.engines.base import EpisodeLimit, Walk
 from sfr_fa.engines.streams import Streams
 from sfr_fa.environments.object_collection import ObjectCollection, ObjectCollectionBarreto
 from sfr_fa.kernels import object_collection as kernel
+from sfr_fa.kernels.arrays import padded
 from sfr_fa.kernels.encoding import POSITION_SIGMA, SQUARE_CENTRES
 from sfr_fa.kernels.gpi import new_search
 from sfr_fa.kernels.gpi_filter import cell_bases, new_filter
@@ -214,9 +215,9 @@ class CompiledObjectCollection:
     def _padded(self, rows: Array) -> Array:
         """(..., S) with zeros up to a multiple of PADDING."""
         S = rows.shape[-1]
-        padded = np.zeros((*rows.shape[:-1], -(-S // PADDING) * PADDING), self.dtype)
-        padded[..., :S] = rows
-        return padded
+        wide = np.zeros((*rows.shape[:-1], padded(S, PADDING)), self.dtype)
+        wide[..., :S] = rows
+        return wide
 
     # --- And back -----------------------------------------------------------------------------------
 

@@ -26,6 +26,12 @@ REASSOCIATE = {"reassoc", "contract", "nsz", "arcp"}
 FOR_PYTHON_ONLY: dict[str, Any] = {"no_cfunc_wrapper": True}
 """No entry for C: nobody has need of one, and it takes time to compile."""
 
+
+def padded(count: int, multiple: int) -> int:
+    """The next multiple."""
+    return -(-count // multiple) * multiple
+
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -56,7 +62,7 @@ def copy_from(rows: Reals, k: int, first: int, copy: Reals) -> None:
 @part()
 def all_finite(values: Reals) -> bool:
     """Whether no entry is infinite or NaN."""
-    for value in values:  # noqa: SIM110  all() over a generator does not compile
+    for value in values.flat:  # noqa: SIM110  all() over a generator does not compile
         if not np.isfinite(value):
             return False
     return True

@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sfr_fa.kernels.arrays import Integers, Reals, part
-from sfr_fa.kernels.gpi_filter import padded
+from sfr_fa.kernels.arrays import Integers, Reals, padded, part
+from sfr_fa.kernels.gpi_filter import LANES
 from sfr_fa.kernels.linear import policy_values, read_out
 
 
@@ -47,7 +47,7 @@ def new_search(policies: int, rows: int, num_actions: int, dtype: np.dtype) -> S
         values=np.zeros((policies, rows), dtype),
         q=np.zeros((policies, num_actions), dtype),
         best=np.zeros(policies, dtype),
-        bound=np.full(padded(policies), np.inf, dtype),
+        bound=np.full(padded(policies, LANES), np.inf, dtype),
         evaluated=np.zeros(policies, dtype=np.int64),
         how_many=np.zeros(1, dtype=np.int64),
         candidates=np.zeros(policies, dtype=np.int64),

@@ -46,7 +46,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sfr_fa.kernels.arrays import REASSOCIATE, Integers, Reals, part
+from sfr_fa.kernels.arrays import REASSOCIATE, Integers, Reals, padded, part
 from sfr_fa.kernels.encoding import FloatArray, interval_code
 
 CELLS = 10
@@ -57,11 +57,6 @@ LANES = 16
 """Tables are padded to a multiple of so many entries, a whole number of vector registers."""
 KAPPA = 1 / 64
 """How much of |theta| + |theta'| is in the table of norms; in float32 sigma / KAPPA is about rho."""
-
-
-def padded(count: int) -> int:
-    """The next multiple of LANES."""
-    return -(-count // LANES) * LANES
 
 
 class Filter(NamedTuple):
@@ -129,9 +124,9 @@ def new_filter(
     D = rows // num_actions
     if not on:
         K = cells = steps = 0
-    columns, dtype = num_actions * padded(K), weights.dtype
+    columns, dtype = num_actions * padded(K, LANES), weights.dtype
     totals = np.zeros(columns, dtype)
-    wide = np.zeros((cells, r, padded(P)), dtype)
+    wide = np.zeros((cells, r, padded(P, LANES)), dtype)
     wide[..., :P] = bases[:cells]
     return Filter(
         positions=P,

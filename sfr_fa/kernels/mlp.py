@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sfr_fa.kernels.arrays import REASSOCIATE, Reals, part
+from sfr_fa.kernels.arrays import REASSOCIATE, Reals, padded, part
 
 INPUTS_AT_ONCE = 4
 CONTRACT = {"contract"}
@@ -86,20 +86,16 @@ class Gradients(NamedTuple):
 # --- Packing --------------------------------------------------------------------------------------
 
 
-def padded(size: int) -> int:
-    """The next multiple of INPUTS_AT_ONCE."""
-    return -(-size // INPUTS_AT_ONCE) * INPUTS_AT_ONCE
-
-
 def pack(weights: tuple[Reals, Reals, Reals], biases: tuple[Reals, Reals, Reals]) -> Networks:
     """Networks from weights (K, G, out, in) and biases (K, G, 1, out) of the three layers, copied."""
     K, G, H_1, S = weights[0].shape
     dtype = weights[0].dtype
-    shape = Shape(K, G, padded(H_1), padded(weights[1].shape[2]), weights[2].shape[2])
+    H_2, H_3 = weights[1].shape[2], weights[2].shape[2]
+    shape = Shape(K, G, padded(H_1, INPUTS_AT_ONCE), padded(H_2, INPUTS_AT_ONCE), H_3)
     units1, units2, outputs = (K * G * size for size in shape[2:])
     networks = Networks(
         shape,
-        W1=np.zeros((padded(S), units1), dtype),
+        W1=np.zeros((padded(S, INPUTS_AT_ONCE), units1), dtype),
         b1=np.zeros(units1, dtype),
         W2=np.zeros((units1, shape.units2), dtype),
         b2=np.zeros(units2, dtype),

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from sfr_fa.kernels.arrays import FOR_PYTHON_ONLY, Integers, Reals, copy_to, part
+from sfr_fa.kernels.arrays import FOR_PYTHON_ONLY, Integers, Reals, all_finite, copy_to, part
 from sfr_fa.kernels.dynamics import RacerGeometry, drive, torus_distance
 from sfr_fa.kernels.encoding import FloatArray, write_circle_code
 from sfr_fa.kernels.mlp import (
@@ -222,16 +222,6 @@ def observe(
 
 
 @part()
-def finite(values: Reals) -> bool:
-    """Whether no entry of a matrix is infinite or NaN."""
-    for row in values:
-        for value in row:
-            if not np.isfinite(value):
-                return False
-    return True
-
-
-@part()
 def best_pair(q: Reals) -> tuple[int, int]:
     """argmax over (k, a) of q[k, a], the first of ties."""
     best, action, largest = 0, 0, q[0, 0]
@@ -374,7 +364,7 @@ def run_task(
         if c != i:
             # Update theta_c likewise
             descend(networks, c, state, action, values, error_c, rates.value, gradients)
-        if not (finite(error_i) and finite(error_c) and finite(readouts[i : i + 1])):
+        if not (all_finite(error_i) and all_finite(error_c) and all_finite(readouts[i])):
             return total_reward, episodes, t + 1, False
 
         # s_t <- s_{t+1}: all values are known but for the policies that have just changed

@@ -330,7 +330,7 @@ def test_not_a_number_passes_through_the_layers():
 @given(seed=SEEDS)
 @settings(max_examples=20)
 def test_states_and_rewards_are_the_environments(seed):
-    """Codes to the bit, rewards to rounding: the kernel divides by n with one more rounding."""
+    """Codes to the bit, rewards to rounding: exp may come from another library."""
     rng = np.random.default_rng(seed)
     task = sample_racer_task(rng)
     world = an_engine("compiled", "Q")._task._world(task)
