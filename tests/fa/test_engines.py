@@ -210,13 +210,16 @@ def test_a_diverged_reward_model_is_reported_by_both():
 # --- Fallback and bad input -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("rule", [Nearest(2), Recent(2), Random(2)])
+@pytest.mark.parametrize("count", [2, FILTER_FROM])
+@pytest.mark.parametrize("rule", [Nearest, Recent, Random])
 @pytest.mark.parametrize("agent", ["SF", "SFR"])
-def test_gpi_over_few_policies_is_compiled_too(agent, rule):
-    """The others are neither chosen nor changed, and the path is that of the reference."""
-    results, (compiled, _) = walk_both(agent, steps=(40, 30, 30, 30, 30), gpi_policies=rule)
-    assert len(compiled.agent.participants) == 3
-    left_out = np.setdiff1d(np.arange(5), compiled.agent.participants)
+def test_gpi_over_few_policies_is_compiled_too(agent, rule, count):
+    """The others are neither chosen nor changed, and the path is that of the reference; with the filter, too."""
+    tasks = count + 3
+    results, (compiled, _) = walk_both(agent, steps=(40, *([30] * (tasks - 1))), gpi_policies=rule(count))
+    assert len(compiled.agent.participants) == count + 1
+    left_out = np.setdiff1d(np.arange(tasks), compiled.agent.participants)
+    assert len(left_out) == 2
     assert results[-1].gpi_counts[left_out].sum() == 0
     assert results[-1].gpi_counts.sum() == 30
 
