@@ -214,7 +214,7 @@ def test_a_diverged_reward_model_is_reported_by_both():
 @pytest.mark.parametrize("rule", [Nearest, Recent, Random])
 @pytest.mark.parametrize("agent", ["SF", "SFR"])
 def test_gpi_over_few_policies_is_compiled_too(agent, rule, count):
-    """The others are neither chosen nor changed, and the path is that of the reference; with the filter, too."""
+    """The others are neither chosen nor changed, with the filter and without; the path is the reference's."""
     tasks = count + 3
     results, (compiled, _) = walk_both(agent, steps=(40, *([30] * (tasks - 1))), gpi_policies=rule(count))
     assert len(compiled.agent.participants) == count + 1
