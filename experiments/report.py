@@ -399,7 +399,7 @@ def render(folder: Path, results: Path) -> str:
 
 def main(options: Options) -> int:
     folder = Path(options.data)
-    if not folder.is_dir():
+    if not folder.is_dir() and options.data != Options.data:
         raise InputError(f"there is no folder {folder}; `make demo` fills one, --data names another")
     cli.write_atomic(Path(options.output), render(folder, Path(options.results)).encode())
     print(f"wrote {options.output}")

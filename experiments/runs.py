@@ -153,6 +153,8 @@ def load(folder: Path) -> Run:
     """Read and check one run."""
     try:
         return _load(folder)
+    except InputError:
+        raise
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         # Signed, but not with what a run writes: there is no telling what a foreign file lacks.
         raise InputError(

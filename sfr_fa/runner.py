@@ -232,7 +232,8 @@ class Trial:
 
 def file_name(text: str) -> str:
     """The text with nothing in it that a file system or a shell might mind."""
-    return "".join(c if c.isalnum() or c in "-._" else "_" for c in text)
+    name = "".join(c if c.isalnum() or c in "-._" else "_" for c in text)
+    return name if name.strip(".") else "_" * max(1, len(name))
 
 
 def _check_name(what: str, name: str, known: Any) -> None:

@@ -134,7 +134,8 @@ class GpiAgent:
         if dtype not in (torch.float32, torch.float64):
             raise InputError(f"dtype is {dtype}; it must be torch.float32 or torch.float64")
         for name, function in (("clip", clip or no_clip), ("loss", loss), ("new_task", new_task),
-                               ("approximator", approximator), ("optimiser", optimiser)):  # fmt: skip
+                               ("approximator", approximator), ("optimiser", optimiser),
+                               ("gpi_policies", gpi_policies)):  # fmt: skip
             if not callable(function):
                 raise InputError(f"{name} is {function!r}; it must be a function")
         self.state_dim, self.num_actions = state_dim, num_actions

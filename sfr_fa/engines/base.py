@@ -55,7 +55,8 @@ class EpisodeLimit:
     listings, or bootstraps."""
 
     def __post_init__(self) -> None:
-        if self.steps is not None and (not isinstance(self.steps, int) or self.steps < 1):
+        counts = isinstance(self.steps, (int, np.integer)) and not isinstance(self.steps, bool)
+        if self.steps is not None and (not counts or self.steps < 1):
             raise InputError(
                 f"the limit of an episode is {self.steps!r}; it must be a positive number of steps"
             )
@@ -91,12 +92,13 @@ class Engine:
             raise InputError(
                 "the agent draws from other streams than its engine; build it with streams.of_agent"
             )
+        _check_fit(environment, agent)
         self.environment, self.agent, self.streams, self.limit = environment, agent, streams, limit
 
     def run_task(self, task: TaskOrFunction, steps: int) -> TaskResult:
         """Learn a new task, or a vectorised function of features, for so many steps."""
-        if not isinstance(steps, (int, np.integer)) or steps < 1:
-            raise InputError(f"steps is {steps!r}; a task has at least one step")
+        if isinstance(steps, bool) or not isinstance(steps, (int, np.integer)) or steps < 1:
+            raise InputError(f"steps is {steps!r}; it must be an integer, and a task has at least one step")
         started = time.perf_counter()
         task = as_task(task)
         self._check(task)
@@ -155,3 +157,19 @@ class Engine:
     def _walk(self, task: Task, steps: int) -> Walk:
         """The steps of a task that the agent has just started; counts are left in the agent."""
         raise NotImplementedError
+
+
+def _check_fit(environment: gymnasium.Env[Any, Any], agent: GpiAgent) -> None:
+    """Refuse an agent that was built for other states or actions than the environment's."""
+    shape, actions = environment.observation_space.shape, environment.action_space
+    if shape != (agent.state_dim,):
+        raise InputError(
+            f"the agent knows states of {agent.state_dim} numbers; the environment's are {shape}"
+        )
+    if not isinstance(actions, gymnasium.spaces.Discrete) or (actions.n, actions.start) != (
+        agent.num_actions,
+        0,
+    ):
+        raise InputError(
+            f"the agent chooses actions 0 to {agent.num_actions - 1}; the environment has {actions}"
+        )

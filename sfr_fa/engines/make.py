@@ -41,6 +41,12 @@ def make_engine(
     """
     if name not in ENGINES:
         raise InputError(f"there is no engine {name!r}; the engines are {', '.join(ENGINES)}")
+    if not isinstance(environment, gymnasium.Env):
+        raise InputError(f"environment is {environment!r}; it must be a Gymnasium environment")
+    if not isinstance(agent, (str, AgentSpec, GpiAgent)):
+        raise InputError(f"agent is {agent!r}; it must be a name, an AgentSpec or a GpiAgent")
+    if not isinstance(limit, EpisodeLimit | None):
+        raise InputError(f"limit is {limit!r}; pass EpisodeLimit({limit!r})")
     streams = streams if isinstance(streams, Streams) else Streams.spawn(streams)
     limit = limit or EpisodeLimit()
     if isinstance(agent, GpiAgent):

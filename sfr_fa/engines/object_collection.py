@@ -29,6 +29,7 @@ from sfr_fa.agents.readouts import Given, LearnedOnline, LearnedReadout, OneForR
 from sfr_fa.engines.base import EpisodeLimit, Walk
 from sfr_fa.engines.streams import Streams
 from sfr_fa.environments.object_collection import ObjectCollection, ObjectCollectionBarreto
+from sfr_fa.feature_spaces import DiscreteFeatures
 from sfr_fa.kernels import object_collection as kernel
 from sfr_fa.kernels.arrays import padded
 from sfr_fa.kernels.encoding import POSITION_SIGMA, SQUARE_CENTRES
@@ -36,6 +37,7 @@ from sfr_fa.kernels.gpi import new_search
 from sfr_fa.kernels.gpi_filter import cell_bases, new_filter
 from sfr_fa.kernels.linear import PADDING
 from sfr_fa.tasks import Task, rewards_of
+from sfr_theory.errors import InputError
 
 Array = NDArray[Any]
 
@@ -251,13 +253,16 @@ def linear_obstacle(agent: GpiAgent) -> str | None:
 
 
 def feature_obstacle(environment: gymnasium.Env[Any, Any], agent: GpiAgent) -> str | None:
-    """Why an agent whose values are numbered by features cannot be compiled: its numbers are others."""
-    assert isinstance(environment.unwrapped, ObjectCollection)
-    if (
-        isinstance(agent.cumulant, (Indicator, OneStepModel))
-        and agent.cumulant.space != environment.unwrapped.layout.feature_space
-    ):
+    """Why an agent of other features cannot be compiled: code checks none, and may know them by number."""
+    space, features = environment.get_wrapper_attr("feature_space"), agent.feature_map
+    if isinstance(agent.cumulant, (Indicator, OneStepModel)) and agent.cumulant.space != space:
         return "its feature space is not that of the environment, by which compiled code numbers features"
+    if isinstance(features, EnvironmentFeatures):
+        corners = space.vectors if isinstance(space, DiscreteFeatures) else np.stack([space.low, space.high])
+        try:
+            features.space.check(corners)
+        except InputError:
+            return "its feature space does not hold all features of the environment"
     return None
 
 

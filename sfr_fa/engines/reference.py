@@ -1,18 +1,30 @@
-"""The reference engine: any Gymnasium environment whose info has features, any agent, step by step."""
+"""The reference engine: any Gymnasium environment whose info has features, any agent, step by step.
+
+The environment is told its task by `reset(options={"task": task})`. One that does not listen rewards by
+another function than the agent is told, which the first step of a task shows.
+"""
 
 from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
 
 import numpy as np
 
 from sfr_fa.agents import DivergedError, Transition
 from sfr_fa.engines.base import Engine, Walk
-from sfr_fa.tasks import Task
+from sfr_fa.tasks import Task, check_task, rewards_of
 
 
 class ReferenceEngine(Engine):
     """Loops over `env.step`, `agent.act` and `agent.learn`."""
 
     name = "reference"
+
+    def _check(self, task: Task) -> None:
+        if self.environment.has_wrapper_attr("feature_space"):
+            check_task(task, self.environment.get_wrapper_attr("feature_space"))
 
     def _walk(self, task: Task, steps: int) -> Walk:
         environment, agent = self.environment, self.agent
@@ -29,6 +41,8 @@ class ReferenceEngine(Engine):
                 truncated = truncated or steps_of_episode == self.limit.steps
                 terminal = terminated or (truncated and self.limit.is_terminal)
                 features = info.get("features")
+                if len(actions) == 1:
+                    _warn_of_another_reward(task, features, float(reward))
                 total_reward += float(reward)
                 agent.learn(Transition(state, action, float(reward), features, next_state, bool(terminal)))
             except DivergedError:
@@ -38,3 +52,15 @@ class ReferenceEngine(Engine):
                 state, _ = environment.reset()
                 episodes, steps_of_episode = episodes + 1, 0
         return Walk(total_reward, episodes, np.array(actions, dtype=np.int64), diverged=False)
+
+
+def _warn_of_another_reward(task: Task, features: Any, reward: float) -> None:
+    if features is None:
+        return
+    told = float(rewards_of(task, np.asarray(features, dtype=np.float64)))
+    if not math.isclose(reward, told, rel_tol=1e-6, abs_tol=1e-9):
+        warnings.warn(
+            f"the environment rewards {reward:g} where the task says {told:g}; if it does not follow "
+            'reset(options={"task": ...}), wrap it in sfr_fa.environments.adapters.WithFeatures',
+            stacklevel=4,
+        )

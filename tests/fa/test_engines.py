@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from sfr_fa.agents import (
     DivergedError,
     FeatureSubnetworks,
     LinearPerAction,
+    make_agent,
     no_clip,
     squares_averaged_over_dimensions,
 )
@@ -29,8 +31,8 @@ from sfr_fa.engines import EpisodeLimit, Streams, make_engine
 from sfr_fa.engines.object_collection import FILTER_FROM
 from sfr_fa.environments.layouts import OBJECT_COLLECTION_LAYOUT, ObjectLayout
 from sfr_fa.environments.object_collection import ObjectCollection
-from sfr_fa.feature_spaces import DiscreteFeatures
-from sfr_fa.tasks import LinearTask, sample_general_task
+from sfr_fa.feature_spaces import BoxFeatures, DiscreteFeatures
+from sfr_fa.tasks import FunctionTask, LinearTask, sample_general_task
 from sfr_theory.errors import InputError
 from tests.fa.engine_checks import (
     AGENTS,
@@ -283,6 +285,42 @@ def test_features_that_are_numbered_in_another_way_fall_back(agent, vectors):
     assert other.name == "compiled", "vectors need no numbers"
 
 
+@pytest.mark.filterwarnings("ignore:the reference engine runs this agent")
+@pytest.mark.parametrize("kind", ["compiled", "reference"])
+def test_an_agent_that_was_built_for_another_environment_is_refused(kind):
+    streams, common = Streams.spawn(0), {"gamma": 0.9, "epsilon": 0.1, "learning_rate": 0.01}
+    space = OBJECT_COLLECTION_LAYOUT.feature_space
+    for state_dim, actions, reason in ((50, 4, "states of 50 numbers"), (113, 3, "actions 0 to 2")):
+        agent = make_agent("SFR", state_dim, actions, space, rng=streams.of_agent, **common)
+        with pytest.raises(InputError, match=reason):
+            make_engine(kind, ObjectCollection(), agent, streams=streams)
+
+
+def test_features_outside_the_agents_space_fall_back():
+    """To the engine that looks at every feature."""
+    small = BoxFeatures(np.zeros(5), np.full(5, 0.5))
+    with pytest.warns(UserWarning, match="does not hold all features"):
+        assert engine_of("compiled", "SF", feature_space=small).name == "reference"
+
+
+class Deaf(gymnasium.Wrapper):
+    """An environment that does not listen to what its task is."""
+
+    def reset(self, *, seed=None, options=None):
+        return self.env.reset(seed=seed)
+
+
+def test_an_environment_that_rewards_in_another_way_is_noticed():
+    common = {"gamma": 0.9, "epsilon": 0.2, "learning_rate": 0.01, "streams": 0}
+    one, other = LinearTask(np.ones(5)), FunctionTask(lambda phi: phi.sum(axis=-1) + 7)
+    engine = make_engine("reference", Deaf(ObjectCollection(task=one)), "SFR", **common)
+    with pytest.warns(UserWarning, match="the task says 7; if it does not follow"):
+        engine.run_task(other, 5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        engine.run_task(one, 5)
+
+
 @dataclass(frozen=True)
 class ShortRewards(LinearTask):
     """Rewards three features, however many there are."""
@@ -292,10 +330,11 @@ class ShortRewards(LinearTask):
 
 
 def test_a_task_that_is_refused_changes_nothing():
-    engine = engine_of("compiled", "Q")
-    with pytest.raises(InputError, match="shape"):
-        engine.run_task(ShortRewards(np.ones(5)), 5)
-    assert engine.agent.num_policies == 0
+    for kind in ("compiled", "reference"):
+        engine = engine_of(kind, "Q")
+        with pytest.raises(InputError, match="shape"):
+            engine.run_task(ShortRewards(np.ones(5)), 5)
+        assert engine.agent.num_policies == 0
 
 
 def test_bad_input():
@@ -309,6 +348,16 @@ def test_bad_input():
     engine = make_engine("compiled", ObjectCollection(), "SFR", streams=0, **common)
     with pytest.raises(InputError, match="at least one step"):
         engine.run_task(sample_general_task(engine.streams.tasks), 0)
+    with pytest.raises(InputError, match=r"steps is 1000\.0; it must be an integer"):
+        engine.run_task(sample_general_task(engine.streams.tasks), 1e3)
+    with pytest.raises(InputError, match=r"pass EpisodeLimit\(500\)"):
+        make_engine("compiled", ObjectCollection(), "SFR", streams=0, limit=500, **common)
+    with pytest.raises(InputError, match="it must be a Gymnasium environment"):
+        make_engine("compiled", "CartPole-v1", "SFR", streams=0, **common)
+    with pytest.raises(InputError, match="it must be a name, an AgentSpec or a GpiAgent"):
+        make_engine("compiled", ObjectCollection(), ["SFR"], streams=0, **common)
+    with pytest.raises(InputError, match="gpi_policies is 5; it must be a function"):
+        make_engine("compiled", ObjectCollection(), "SFR", streams=0, gpi_policies=5, **common)
     with pytest.raises(InputError, match="come too late"):
         make_engine("compiled", ObjectCollection(), engine.agent, streams=engine.streams, gamma=0.5)
     with pytest.raises(InputError, match="other streams"):
