@@ -14,8 +14,8 @@ choice, Q(s', abar) >= M(s', abar) - c; so TQ >= HQ >= T max(M, Q) - gamma c, an
 The fixed point of these two lines is the bound; the check compares both lines with exact iterates, at
 each iteration. Exact stored xi_k have Q_k <= T Q_k, so eta = 0 and the limit is Q*.
 
-**What the listings do.** They do not freeze: a stored policy c that was chosen is updated, too, greedily for its
-own task ("if c != i: update theta_c"). In the example that misleads the frozen variant this repairs the
+**What the listings do.** They do not freeze: a stored policy c that was chosen is updated, too, greedily for
+its own task ("if c != i: update theta_c"). In the example that misleads the frozen variant this repairs the
 over-estimate, for it is chosen until it is no longer too large. So the example shows that Theorem 1, whose
 targets are greedy for what is learned, does not extend to GPI targets by itself; it does not show that the
 listings fail.
@@ -263,7 +263,7 @@ def covered_by_theorem_1(settings: Settings, frozen: Schedule = FROZEN) -> Check
         Verdict.NEEDS_ASSUMPTION
         if starts_at_optimum and leaves and wrong and mended
         else Verdict.INCONCLUSIVE,
-        f"Needed: stored values with eta = 0, such as exact ones (T1-GPI). Without it: one state, R = (1, 0), "
+        f"Needed: stored values with eta = 0, such as exact ones (T1-GPI). Without: one state, R = (1, 0), "
         f"gamma = 1/2, a stored Q~(b) = 10 that is frozen: started at Q* = (2, 1), learning leaves it for "
         f"(1, 0): ({learned[0]:.3f}, {learned[1]:.3f}) after {settings.steps} steps, and exactly "
         f"(1 + 2^-n, 2^-n) after n synchronous updates; the T1-GPI bound for this error of 1 is {bound}. The "

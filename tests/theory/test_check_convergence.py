@@ -57,6 +57,32 @@ def test_decay_tells_convergence_from_a_floor() -> None:
     assert decay(steps, [np.where(steps < 100, 1.0, 0.0)], [1.0]).converges
 
 
+def test_a_run_whose_control_converges_too_supports_nothing() -> None:
+    steps = np.unique(np.geomspace(10, 100_000, 30).astype(int))
+    falling = decay(steps, [3 * steps**-0.5], [1.0])
+    floor = decay(steps, [3 * steps**-0.5 + 0.05], [1.0])
+    arrived = decay(steps, [np.where(steps < 100, 1.0, 0.0)], [1.0])
+    assert falling.verdict(control=floor) is Verdict.SUPPORTED
+    assert falling.verdict(control=falling) is Verdict.INCONCLUSIVE
+    assert floor.verdict(control=floor) is Verdict.INCONCLUSIVE
+    # Without noise constant steps converge, too, and that is no fault of the run.
+    assert arrived.verdict(control=arrived) is Verdict.SUPPORTED
+
+
+@pytest.mark.parametrize("name", ["thm1/class-convergence/indicator", "thm1/pointwise"])
+def test_constant_steps_are_not_taken_for_decreasing_ones(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """The check itself, on its own MDPs and paths, with the step sizes of its control."""
+    monkeypatch.setattr(Settings, "step_size", theorem_1.CONTROL)
+    assert CHECKS[name].run(SMALL).verdict is Verdict.INCONCLUSIVE
+
+
+def test_stored_values_that_learn_do_not_mislead() -> None:
+    assert gpi_learning.covered_by_theorem_1(SMALL).verdict is Verdict.NEEDS_ASSUMPTION
+    learning = gpi_learning.covered_by_theorem_1(SMALL, frozen=Harmonic())
+    assert learning.verdict is Verdict.INCONCLUSIVE
+    assert learning.details["q"] == learning.details["repaired"]
+
+
 def test_class_convergence_is_not_supported_where_gamma_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     original = learning.learn
 
