@@ -172,10 +172,20 @@ def test_the_frozen_limit_is_checked_where_it_says_something(gamma: float) -> No
     assert all(0 < bound <= 0.5 / (1 - gamma) for bound in bounds)
 
 
-def test_the_variance_needs_an_assumption_because_of_decreasing_rates() -> None:
+@pytest.mark.parametrize("beta", [Constant(rational("1/3")), Harmonic()])
+@pytest.mark.parametrize("next_value", [Fraction(-2), Fraction(0), Fraction(3)])
+def test_variance_of_the_target_is_as_in_the_text(beta: Constant | Harmonic, next_value: Fraction) -> None:
+    """gamma = 1/2, Var R = 1, Cov(R, V) = v: c_n + beta_n v + v^2/4, and 1 + v + v^2/4 without a model."""
+    last, kept = (Fraction(1, 3), Fraction(2, 3)) if isinstance(beta, Constant) else (Fraction(1, 4), None)
+    squares = sum((last * kept**k) ** 2 for k in range(4)) if kept else Fraction(1, 4)
+    with_model, with_indicator = model_based.target_variances(beta, next_value, 4)
+    assert with_model == squares + last * next_value + next_value**2 / 4
+    assert with_indicator == (1 + next_value / 2) ** 2
+
+
+def test_the_variance_needs_an_assumption_because_of_opposed_next_values() -> None:
     assert model_based.variance(SMALL).verdict is Verdict.NEEDS_ASSUMPTION
-    constant = model_based.variance(SMALL, decreasing=Constant(rational("1/2")))
-    assert constant.verdict is Verdict.INCONCLUSIVE
+    assert model_based.variance(SMALL, next_value=Fraction(2)).verdict is Verdict.INCONCLUSIVE
 
 
 # --- Command line -------------------------------------------------------------------------------
