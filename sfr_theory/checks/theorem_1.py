@@ -365,7 +365,7 @@ CHECKS = (
     ),
     *(
         Check(
-            Claim(f"thm1/class-convergence/{name.replace(' ', '-')}", "th:convergence-xi-learning",
+            Claim(f"thm1/class-convergence/{name.replace(' ', '-')}", "",
                   f"The class of xi_n converges ({name}, step sizes per pair)", Verdict.SUPPORTED),
             _class_convergence(name),
         )
