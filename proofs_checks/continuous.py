@@ -133,7 +133,11 @@ def binary_facts(phi: Fraction) -> Iterator[Step]:
 
 
 def check_binary() -> CheckResult:
-    return refutes(binary_facts(DELTA / 4), "11 centres; exact. Linear in the code it is all the same")
+    return refutes(
+        binary_facts(DELTA / 4),
+        "11 centres; exact. An index of bins can be constructed, as the "
+        "paper says (onehot/discrete on bins); rewards are linear in CSFR's code as well",
+    )
 
 
 # --- CSFR -----------------------------------------------------------------------------------------
@@ -245,7 +249,8 @@ def check_reformulation() -> CheckResult:
     return refutes(
         reformulation_facts(REWARDS),
         "features in [0, 1]; three tasks whose rewards are taken as the feature vector, which works for any "
-        "finite number of tasks; symbolic",
+        "finite number of tasks; symbolic. The paper means a code for all rewards at once, and there it is "
+        "right: continuous/no-linear-for-all-rewards",
     )
 
 

@@ -10,6 +10,9 @@ only and nothing is onto. With R != 0 a right inverse can be written down:
 
     xi_Q(s, a, phi) = Q(s, a) R(phi) / |R|^2,        |R|^2 = sum over phi of R(phi)^2 > 0.
 
+On a continuum R is in L1 and need not be in L2. There, with E a set of finite measure on which R is bounded
+and int_E |R| > 0, the function Q(s, a) sign(R) 1_E / int_E |R| is in L1 and reaches Q.
+
 So for R != 0 the classes with ||xi||_R = sup |sum over phi of R xi| are an isometric copy of the bounded
 Q-functions. The norm that the text of Theorem 2 writes in the same way, sup over (s, a) of the sum of |R xi|,
 is another one: it differs on representatives of one class and is not isometric to ||Q||.
@@ -30,7 +33,10 @@ from sfr_theory.mdp import FiniteMDP
 from sfr_theory.operators import absolute_norm, q_from_xi, value_seminorm
 from sfr_theory.solve import policy_xi
 
-SCOPE = "all rewards R != 0 and all xi; 2 states, 2 actions, 3 features; symbolic"
+SCOPE = (
+    "all rewards R != 0 and all xi; 2 states, 2 actions, 3 features; symbolic. For R in L1 on a continuum "
+    "Q sign(R) 1_E / int_E |R| takes the place of Q R/|R|^2, R bounded on E of finite measure"
+)
 
 
 # --- Proposition 1 --------------------------------------------------------------------------------

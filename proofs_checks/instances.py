@@ -33,7 +33,7 @@ def supports(bound: Bound, change: Callable[[ProblemBatch], ProblemBatch] = _as_
         batch = change(family(rng, PROBLEMS_PER_FAMILY, SHAPE, GAMMA, EPSILON))
         terms = bound(evaluate_batch(batch.mdps, batch.target, batch.sources, batch.perturbation))
         problems += len(batch)
-        violations += int((~terms.holds).sum())
+        violations += int(terms.violated.sum())
         worst = max(worst, float(terms.ratio.max()))
     return CheckResult(
         Verdict.REFUTED if violations else Verdict.SUPPORTED,

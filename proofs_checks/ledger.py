@@ -69,6 +69,7 @@ class Entry:
         return {
             "id": self.claim.id,
             "label": self.claim.label,
+            "about": self.claim.about,
             "claim": self.claim.sentence,
             "verdict": self.result.verdict.value,
             "expected": self.claim.expected.value,
@@ -238,11 +239,22 @@ def in_sections(entries: Iterable[Entry]) -> list[tuple[str, list[Entry]]]:
 
 
 def summary(entries: Iterable[Entry]) -> str:
-    """How many of each verdict, in one line."""
+    """How many of each verdict, for the paper's statements and for ours."""
     entries = tuple(entries)
-    counts = Counter(entry.result.verdict for entry in entries)
-    listed = ", ".join(f"{counts[verdict]} {verdict.value}" for verdict in Verdict if counts[verdict])
-    return f"{len(entries)} claims: {listed}"
+    parts = []
+    for whose, ours in (("of the paper", False), ("of ours", True)):
+        counts = Counter(entry.result.verdict for entry in entries if entry.claim.is_ours is ours)
+        listed = ", ".join(f"{counts[verdict]} {verdict.value}" for verdict in Verdict if counts[verdict])
+        if listed:
+            parts.append(f"{counts.total()} {whose}: {listed}")
+    return f"{len(entries)} claims. {'. '.join(parts)}"
+
+
+def _place(claim: Claim, quote: str = "") -> str:
+    """Where the paper says it, or that it is ours and what it bears on."""
+    if not claim.is_ours:
+        return f"{quote}{claim.label}{quote}"
+    return f"ours, on {quote}{claim.about}{quote}" if claim.about else "ours"
 
 
 def _what_was_found(entry: Entry, in_full: bool) -> str:
@@ -264,9 +276,9 @@ def table(entries: Iterable[Entry], in_full: bool) -> Table:
         grid.add_section()
         grid.add_row(f"[bold underline]{escape(title)}[/]")
         for entry in listed:
-            label = f" [dim]{escape(entry.claim.label)}[/]" if entry.claim.label else ""
+            place = escape(_place(entry.claim))
             grid.add_row(
-                f"[bold]{escape(entry.claim.id)}[/]{label}\n{escape(entry.claim.sentence)}",
+                f"[bold]{escape(entry.claim.id)}[/] [dim]{place}[/]\n{escape(entry.claim.sentence)}",
                 styled(entry.result.verdict, entry.as_expected),
                 entry.kind,
                 _what_was_found(entry, in_full),
@@ -288,6 +300,8 @@ def to_markdown(entries: Iterable[Entry]) -> str:
         "Made by `python -m proofs_checks --markdown docs/claims.md`; do not edit. Every verdict was",
         "computed in that run, and beside each proof a broken variant had to be rejected. Verdicts on",
         "experiments are read from `results/claims.json`, which `make results` computes from the runs there.",
+        "Below a claim stands the label in the paper's source where it is stated, or that it is ours: a",
+        "correction, a step of a proof, or what the paper does not say but one may be led to believe.",
         "",
         f"{summary(entries)}.",
     ]
@@ -300,9 +314,8 @@ def to_markdown(entries: Iterable[Entry]) -> str:
             "|---|---|---|---|---|---|",
         ]
         for entry in listed:
-            label = f" <br>`{entry.claim.label}`" if entry.claim.label else ""
             cells = (
-                f"`{entry.claim.id}`{label}",
+                f"`{entry.claim.id}` <br>{_place(entry.claim, '`')}",
                 _markdown_cell(entry.claim.sentence),
                 f"**{entry.result.verdict.value}**" + ("" if entry.as_expected else " (unexpected)"),
                 entry.kind,

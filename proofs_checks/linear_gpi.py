@@ -19,6 +19,7 @@ that M_i is false: the closest task is judged by expected rewards r(s, a), the f
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -142,7 +143,7 @@ def _without_reward_distance(e: Evaluation) -> BoundTerms:
     linear = e.linear_reward[..., None, :]
     to_linear = np.abs(e.expected_target - e.expected(linear)).max(axis=(-2, -1))
     right = terms.right - 2 * to_linear / (1 - e.gamma)
-    return BoundTerms(terms.left, terms.reward_distance, terms.epsilon, right, terms.rounding)
+    return replace(terms, right=right)
 
 
 def _dropping_the_distance_is_violated() -> bool:

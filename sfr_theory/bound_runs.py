@@ -191,7 +191,11 @@ class Summary:
 
     @property
     def violations(self) -> int:
-        return int((~self.terms.holds.astype(bool)).sum())
+        return int(self.terms.violated.sum())
+
+    @property
+    def undecided(self) -> int:
+        return int(self.terms.undecided.sum())
 
     @property
     def worst(self) -> int:
@@ -204,13 +208,18 @@ class Summary:
 
 
 def summarise(name: str, terms: BoundTerms, must_refute: bool) -> Summary:
-    """The verdict of a run on one statement, and whether it is what we expect."""
+    """The verdict of a run on one statement, and whether it is what we expect.
+
+    A violation refutes, whatever else is undecided; without one, what is undecided supports nothing.
+    """
     statement = STATEMENTS[name]
     false = statement.expected is Verdict.REFUTED
-    if not terms.holds.all():
+    if terms.violated.any():
         return Summary(statement, terms, Verdict.REFUTED, as_expected=false)
     if false:
         return Summary(statement, terms, Verdict.INCONCLUSIVE, as_expected=not must_refute)
+    if terms.undecided.any():
+        return Summary(statement, terms, Verdict.INCONCLUSIVE, as_expected=False)
     return Summary(statement, terms, Verdict.SUPPORTED, as_expected=True)
 
 

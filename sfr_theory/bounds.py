@@ -25,6 +25,11 @@ R_0; that is the reading under which it holds. The two printed ones are false: t
 under R_i while GPI reads it under R, and A_R also separates policies of equal value.
 
 All functions take an `Evaluation` of one problem or of a batch, in either arithmetic.
+
+**What float64 cannot decide.** Rounding may blur a comparison by some S |R| |xi| 2^-46 / (1-g)^2, which grows
+like (1-g)^-3; no left side is larger than 2 max|R|/(1-g). While the blur is far below that, two sides that
+differ by less than it count as left <= right. Where it is not, they are *undecided*: neither held nor
+violated, and rational arithmetic has to tell.
 """
 
 from __future__ import annotations
@@ -127,6 +132,16 @@ class Evaluation:
         unit = np.finfo(float).eps
         return 64 * unit * states * largest_reward * largest_xi / (1 - self.gamma) ** 2
 
+    @cached_property
+    def blurred(self) -> Array:
+        """Where rounding is not far below max|R|/(1-g), so that a difference within it says nothing."""
+        scale = np.abs(self.target).max(axis=-1) / (1 - self.gamma)
+        return np.asarray((LARGE * self.rounding > scale) & (scale > 0), dtype=bool)
+
+
+LARGE = 1000
+"""Rounding is forgiven while so many times as much is no more than max|R|/(1-g)."""
+
 
 @dataclass(frozen=True)
 class BoundTerms:
@@ -137,6 +152,7 @@ class BoundTerms:
     epsilon: Array
     right: Array
     rounding: Array
+    blurred: Array  # where this rounding is too large to be forgiven
 
     @classmethod
     def join(cls, combine: Callable[[list[Array]], Array], terms: list[BoundTerms]) -> BoundTerms:
@@ -144,9 +160,19 @@ class BoundTerms:
         return cls(*(combine([getattr(term, part.name) for term in terms]) for part in fields(cls)))
 
     @property
+    def violated(self) -> Array:
+        """left > right, by more than the rounding of float64."""
+        return np.asarray(self.left > self.right + self.rounding, dtype=bool)
+
+    @property
+    def undecided(self) -> Array:
+        """Neither side is larger by more than rounding, and rounding is large."""
+        return ~self.violated & self.blurred & np.asarray(self.left + self.rounding > self.right, dtype=bool)
+
+    @property
     def holds(self) -> Array:
-        """left <= right, up to the rounding of float64."""
-        return self.left <= self.right + self.rounding
+        """left <= right, up to a rounding that is small."""
+        return ~(self.violated | self.undecided)
 
     @property
     def ratio(self) -> Array:
@@ -159,14 +185,13 @@ class BoundTerms:
 
 
 def _terms(evaluation: Evaluation, left: Array, distance: Array, epsilon: Array, right: Array) -> BoundTerms:
-    left, distance, epsilon, right, rounding = (
-        np.asarray(term) for term in (left, distance, epsilon, right, evaluation.rounding)
-    )
+    left, distance, epsilon, right = (np.asarray(term) for term in (left, distance, epsilon, right))
     if not is_exact(evaluation.target) and not (np.isfinite(left).all() and np.isfinite(right).all()):
         raise InputError(
             "the numbers of this problem are too large for float64; use exact arithmetic (--exact)"
         )
-    return BoundTerms(left, distance, epsilon, right, rounding)
+    rounding = np.asarray(evaluation.rounding)
+    return BoundTerms(left, distance, epsilon, right, rounding, evaluation.blurred)
 
 
 def _q_loss(e: Evaluation) -> Array:

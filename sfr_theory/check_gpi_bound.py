@@ -5,8 +5,9 @@ perturb its xi, form the GPI policy on the target, evaluate it exactly, compare 
 Theorem 2 is refuted by problems whose errors hide in the kernel of R_i; for a refuted statement the
 smallest counterexample found is shrunk, shown in fractions, and written as a file that reproduces it.
 
-Exit code 0: every statement behaves as expected. 1: one that should hold is violated, or one that is
-false was not refuted although the adversarial family had every chance. 2: bad input.
+Exit code 0: every statement behaves as expected. 1: one that should hold is violated or, near gamma = 1, left
+undecided by the rounding of float64 (--exact decides it), or one that is false was not refuted although the
+adversarial family had every chance. 2: bad input.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ from sfr_theory.mdp import TransferProblem
 from sfr_theory.random_mdp import Shape
 
 SIDES = ("left", "right", "epsilon", "reward_distance")
+HOLDS = {True: "[green]yes[/]", False: "[red]no[/]", None: "[yellow]undecided[/]"}
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,7 @@ def summary_json(summary: Summary, exact: bool) -> dict[str, Any]:
     return {
         "instances": len(summary.terms.left),
         "violations": summary.violations,
+        "undecided": summary.undecided,
         "worst_ratio": summary.worst_ratio,
         "verdict": summary.verdict.value,
         "expected": summary.statement.expected.value,
@@ -124,7 +127,7 @@ def instance_json(
         name: {
             **{side: number(getattr(bound, side).item(), exact) for side in SIDES},
             "ratio": float(bound.ratio),
-            "holds": bool(bound.holds),
+            "holds": None if bound.undecided else bool(bound.holds),
         }
         for name, bound in terms.items()
     }
@@ -157,7 +160,7 @@ def instance_table(instance: dict[str, Any]) -> Table:
     table.add_column("holds")
     for name, terms in instance["statements"].items():
         sides = (terms[side] if isinstance(terms[side], str) else f"{terms[side]:.6g}" for side in SIDES)
-        table.add_row(name, *sides, "[green]yes[/]" if terms["holds"] else "[red]no[/]")
+        table.add_row(name, *sides, HOLDS[terms["holds"]])
     return table
 
 
@@ -208,7 +211,7 @@ def plot(summaries: list[Summary], path: str, title: str) -> None:
     floor = 1e-3
     for row, summary in enumerate(reversed(summaries)):
         ratio = np.clip(summary.terms.ratio, floor, 1 / floor)
-        violated = ~summary.terms.holds.astype(bool)
+        violated = summary.terms.violated
         height = row + jitter.uniform(-0.28, 0.28, size=len(ratio))
         # Thousands of dots: as an image inside a vector file.
         axes.scatter(
@@ -258,6 +261,17 @@ def run_on_files(options: Options, plan: Plan, console: Console) -> tuple[list[S
     return summaries, {"instances": instances}
 
 
+def undecided_sentence(summaries: list[Summary]) -> str:
+    """What float64 could not tell, and what can."""
+    listed = ", ".join(
+        f"{summary.statement.id} ({summary.undecided})" for summary in summaries if summary.undecided
+    )
+    return (
+        f"Undecided, for the rounding of float64 is not small beside the values of these problems: {listed}; "
+        "--exact decides them."
+    )
+
+
 def how_to_refute(plan: Plan) -> str:
     """What to ask for so that false statements are refuted."""
     if "adversarial" not in plan.families:
@@ -281,7 +295,7 @@ def run_on_generated(options: Options, plan: Plan, console: Console, title: str)
     for summary in summaries:
         if summary.verdict is Verdict.REFUTED:
             report_counterexample(console, summary, options.counterexamples)
-        if summary.verdict is Verdict.INCONCLUSIVE:
+        if summary.verdict is Verdict.INCONCLUSIVE and not summary.undecided:
             console.print(f"{summary.statement.id} is not refuted by these; {how_to_refute(plan)}.")
     return summaries
 
@@ -303,6 +317,8 @@ def main(options: Options) -> int:
             f"{plan.mdps:,} problems ({', '.join(sizes)}, gamma {plan.gamma}, seed {plan.seed}), {arithmetic}"
         )
         summaries = run_on_generated(options, plan, console, title)
+    if any(summary.undecided for summary in summaries):
+        console.print(undecided_sentence(summaries), soft_wrap=True)
     payload["statements"] = {summary.statement.id: summary_json(summary, plan.exact) for summary in summaries}
     if options.plot:
         plot(summaries, options.plot, title)

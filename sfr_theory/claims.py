@@ -23,8 +23,8 @@ class Verdict(StrEnum):
 
     PROVED = "PROVED"  # symbolically, exactly or by SMT; the scope says for what
     SUPPORTED = "SUPPORTED"  # on instances; the evidence says how many, how close, which seed
-    NEEDS_ASSUMPTION = "NEEDS ASSUMPTION"  # true with one more condition, false without it
-    REFUTED = "REFUTED"  # by a counterexample that was recomputed in this run
+    NEEDS_ASSUMPTION = "NEEDS ASSUMPTION"  # true with a condition that the text leaves out, false without it
+    REFUTED = "REFUTED"  # false as stated (also if a condition is misstated): a counterexample, recomputed
     REPRODUCED = "REPRODUCED"  # an empirical claim, at the scale that the evidence names
     NOT_REPRODUCED = "NOT REPRODUCED"
     INCONCLUSIVE = "INCONCLUSIVE"
@@ -51,6 +51,12 @@ class Claim:
     label: str  # the LaTeX label or the section where the paper says it; empty if it is ours
     sentence: str
     expected: Verdict
+    about: str = ""  # of a statement of ours: the place in the paper that it bears on
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether the paper does not state it."""
+        return not self.label
 
 
 @dataclass(frozen=True)
@@ -77,6 +83,7 @@ class Outcome:
     def to_json(self) -> dict[str, Any]:
         return {
             "label": self.claim.label,
+            "about": self.claim.about,
             "claim": self.claim.sentence,
             "verdict": self.result.verdict.value,
             "expected": self.claim.expected.value,
@@ -140,8 +147,10 @@ def claims_html(claims: Mapping[str, Mapping[str, Any]]) -> str:
         text = {key: html.escape(entry[key]) for key in ("label", "claim", "evidence", "scope")}
         kind = f"<span class='scope'>By {html.escape(entry['kind'])}.</span> " if entry.get("kind") else ""
         scope = f"<br><span class='scope'>Scope: {text['scope']}</span>" if text["scope"] else ""
+        about = html.escape(entry.get("about", ""))
+        place = text["label"] or ("ours, on " + about if about else "ours")
         rows.append(
-            f"<tr><td><code>{html.escape(name)}</code> <span class='label'>{text['label']}</span>"
+            f"<tr><td><code>{html.escape(name)}</code> <span class='label'>{place}</span>"
             f"<br>{text['claim']}</td>{verdict_html(entry['verdict'], entry['as_expected'])}"
             f"<td>{kind}{text['evidence']}{scope}</td></tr>"
         )

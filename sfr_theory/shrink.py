@@ -75,12 +75,12 @@ class PerturbedProblem:
 def violates(problem: PerturbedProblem, statement: Statement) -> bool:
     """Whether the bound fails, whichever way tied GPI actions are broken, in both arithmetics."""
     evaluation = problem.evaluate()
-    if bool(statement.terms(evaluation).holds):
+    if not bool(statement.terms(evaluation).violated):
         return False
     q = q_from_xi(evaluation.approximations, problem.target)
     if (optimal_actions(gpi_values(q)).sum(axis=-1) > 1).any():
         return False
-    return not bool(statement.terms(problem.evaluate_in_floats()).holds)
+    return bool(statement.terms(problem.evaluate_in_floats()).violated)
 
 
 def shrink(problem: PerturbedProblem, statement: Statement) -> PerturbedProblem:

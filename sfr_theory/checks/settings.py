@@ -7,6 +7,11 @@ two decades, of the geometric mean over the MDPs. Convergence is supported where
 midpoint -1/4 and every final error is below a tenth of max |R| / (1 - gamma), the largest value that |Q*| can
 take, or where every final error is round-off. A run that decides otherwise is INCONCLUSIVE, never a
 refutation: no finite run refutes a limit.
+
+**The control.** Constant step sizes break the conditions: their error falls, too, and then levels off at the
+size of the noise. Until it has, nothing tells it from one that converges. So the control walks the same paths
+of the same MDPs, and a run whose control meets the criterion as well is too short: INCONCLUSIVE. Only where
+there is no noise, and the control reaches round-off, does it prove nothing.
 """
 
 from __future__ import annotations
@@ -22,6 +27,7 @@ from sfr_theory.arithmetic import Array, exact_array
 from sfr_theory.claims import CheckResult, Claim, Verdict
 from sfr_theory.errors import InputError
 from sfr_theory.learning import (
+    Constant,
     FeatureEstimate,
     Harmonic,
     Path,
@@ -41,8 +47,15 @@ RATE_THRESHOLD = -0.25
 FINAL_FRACTION = 0.1
 SMALLEST_BETA = 1e-6
 MEMORY_LIMIT = 4 * 2**30
+CONTROL = Constant(0.2)
+"""Step sizes that do not converge where there is noise."""
 ROUND_OFF = 1e-12
 """Final errors below this, relative to their scale, have arrived: they fall no further in float64."""
+
+
+CRITERION = (
+    "supported: rate < -1/4 and every final error < 1/10 (or all round-off), where constant steps fail that"
+)
 
 
 @dataclass(frozen=True)
@@ -186,11 +199,16 @@ class Decay:
     @property
     def converges(self) -> bool:
         falls = self.rate < RATE_THRESHOLD and self.worst_final < FINAL_FRACTION
-        return falls or self.worst_final < ROUND_OFF
+        return falls or self.is_round_off
 
     @property
-    def verdict(self) -> Verdict:
-        return Verdict.SUPPORTED if self.converges else Verdict.INCONCLUSIVE
+    def is_round_off(self) -> bool:
+        return self.worst_final < ROUND_OFF
+
+    def verdict(self, control: Decay) -> Verdict:
+        """SUPPORTED if this converges and the control, constant steps on the same paths, does not."""
+        told_apart = not control.converges or control.is_round_off
+        return Verdict.SUPPORTED if self.converges and told_apart else Verdict.INCONCLUSIVE
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -198,6 +216,7 @@ class Decay:
             "error": self.mean.tolist(),
             "rate": self.rate,
             "worst_final": self.worst_final,
+            "converges": self.converges,
         }
 
 

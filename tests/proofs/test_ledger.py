@@ -27,7 +27,7 @@ from proofs_checks.ledger import Entry
 from proofs_checks.proof import Broken, Proof
 from sfr_theory import empirical
 from sfr_theory.catalogue import CATALOGUE, EXPERIMENTS
-from sfr_theory.claims import CheckResult, Claim, Outcome, Verdict
+from sfr_theory.claims import CheckResult, Claim, Outcome, Verdict, claims_html
 from sfr_theory.errors import InputError
 from tests.proofs.harness import each_proof, each_tooth
 
@@ -279,6 +279,18 @@ def test_markdown_cells_are_escaped() -> None:
     assert row.replace("\\|", "").count("|") == 7
     assert "\\*y\\*" in row
     assert "(unexpected)" in row
+
+
+def test_ours_and_the_papers_are_told_apart() -> None:
+    result = CheckResult(Verdict.REFUTED, "because")
+    paper = Entry(Claim("a/b", "eq:x", "x", Verdict.REFUTED), result, "counterexample")
+    ours = Entry(Claim("c/d", "", "y", Verdict.REFUTED, about="eq:x"), result, "counterexample")
+    assert ledger.summary([paper, ours, ours]) == (
+        "3 claims. 1 of the paper: 1 REFUTED. 2 of ours: 2 REFUTED"
+    )
+    assert (ledger._place(paper.claim), ledger._place(ours.claim)) == ("eq:x", "ours, on eq:x")
+    assert "ours, on eq:x" in claims_html({"c/d": ours.to_json()})
+    assert "ours" not in claims_html({"a/b": paper.to_json()})
 
 
 def test_html_is_escaped() -> None:

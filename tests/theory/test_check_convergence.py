@@ -22,7 +22,7 @@ from sfr_theory.examples import frozen_overestimate
 from sfr_theory.learning import Constant, Harmonic
 from sfr_theory.operators import q_from_xi
 
-SMALL = Settings(mdps=3, states=3, actions=2, features=3, steps=20_000, gamma=0.5)
+SMALL = Settings(mdps=3, states=3, actions=2, features=3, steps=60_000, gamma=0.5)
 
 
 @pytest.mark.parametrize("name", CHECKS)
@@ -55,6 +55,32 @@ def test_decay_tells_convergence_from_a_floor() -> None:
     assert not decay(steps, [curve + 0.05 for curve in falling], [1.0, 1.0]).converges
     assert not decay(steps, [falling[0], falling[1] + 0.2], [1.0, 1.0]).converges
     assert decay(steps, [np.where(steps < 100, 1.0, 0.0)], [1.0]).converges
+
+
+def test_a_run_whose_control_converges_too_supports_nothing() -> None:
+    steps = np.unique(np.geomspace(10, 100_000, 30).astype(int))
+    falling = decay(steps, [3 * steps**-0.5], [1.0])
+    floor = decay(steps, [3 * steps**-0.5 + 0.05], [1.0])
+    arrived = decay(steps, [np.where(steps < 100, 1.0, 0.0)], [1.0])
+    assert falling.verdict(control=floor) is Verdict.SUPPORTED
+    assert falling.verdict(control=falling) is Verdict.INCONCLUSIVE
+    assert floor.verdict(control=floor) is Verdict.INCONCLUSIVE
+    # Without noise constant steps converge, too, and that is no fault of the run.
+    assert arrived.verdict(control=arrived) is Verdict.SUPPORTED
+
+
+@pytest.mark.parametrize("name", ["thm1/class-convergence/indicator", "thm1/pointwise", "mb/convergence"])
+def test_constant_steps_are_not_taken_for_decreasing_ones(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """The check itself, on its own MDPs and paths, with the step sizes of its control."""
+    monkeypatch.setattr(Settings, "step_size", theorem_1.CONTROL)
+    assert CHECKS[name].run(SMALL).verdict is Verdict.INCONCLUSIVE
+
+
+def test_stored_values_that_learn_do_not_mislead() -> None:
+    assert gpi_learning.covered_by_theorem_1(SMALL).verdict is Verdict.NEEDS_ASSUMPTION
+    learning = gpi_learning.covered_by_theorem_1(SMALL, frozen=Harmonic())
+    assert learning.verdict is Verdict.INCONCLUSIVE
+    assert learning.details["q"] == learning.details["repaired"]
 
 
 def test_class_convergence_is_not_supported_where_gamma_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,10 +172,20 @@ def test_the_frozen_limit_is_checked_where_it_says_something(gamma: float) -> No
     assert all(0 < bound <= 0.5 / (1 - gamma) for bound in bounds)
 
 
-def test_the_variance_needs_an_assumption_because_of_decreasing_rates() -> None:
+@pytest.mark.parametrize("beta", [Constant(rational("1/3")), Harmonic()])
+@pytest.mark.parametrize("next_value", [Fraction(-2), Fraction(0), Fraction(3)])
+def test_variance_of_the_target_is_as_in_the_text(beta: Constant | Harmonic, next_value: Fraction) -> None:
+    """gamma = 1/2, Var R = 1, Cov(R, V) = v: c_n + beta_n v + v^2/4, and 1 + v + v^2/4 without a model."""
+    last, kept = (Fraction(1, 3), Fraction(2, 3)) if isinstance(beta, Constant) else (Fraction(1, 4), None)
+    squares = sum((last * kept**k) ** 2 for k in range(4)) if kept else Fraction(1, 4)
+    with_model, with_indicator = model_based.target_variances(beta, next_value, 4)
+    assert with_model == squares + last * next_value + next_value**2 / 4
+    assert with_indicator == (1 + next_value / 2) ** 2
+
+
+def test_the_variance_needs_an_assumption_because_of_opposed_next_values() -> None:
     assert model_based.variance(SMALL).verdict is Verdict.NEEDS_ASSUMPTION
-    constant = model_based.variance(SMALL, decreasing=Constant(rational("1/2")))
-    assert constant.verdict is Verdict.INCONCLUSIVE
+    assert model_based.variance(SMALL, next_value=Fraction(2)).verdict is Verdict.INCONCLUSIVE
 
 
 # --- Command line -------------------------------------------------------------------------------

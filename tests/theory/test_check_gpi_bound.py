@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from dataclasses import fields, replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -120,6 +121,57 @@ def test_without_adversaries_the_printed_statement_is_inconclusive(capsys):
     assert "INCONCLUSIVE" in capsys.readouterr().out
 
 
+def near_one(tmp_path, gamma):
+    """`hidden_error` with a horizon h = 1/(1-g): xi~ is exact but for 2h that R_2 does not see."""
+    path = tmp_path / "near_one.json"
+    g, h = Fraction(gamma), 1 / (1 - Fraction(gamma))
+    problem = problem_to_json(hidden_error(gamma))
+    exact = [[[[h, 0], [g * h, 1]]], [[[1, g * h], [2 * h, h]]]]
+    problem["approximations"] = [[[[str(x) for x in row] for row in s] for s in xi] for xi in exact]
+    path.write_text(json.dumps(problem))
+    return str(path)
+
+
+def test_what_rounding_blurs_is_undecided_and_exact_arithmetic_decides_it(tmp_path):
+    """Near gamma = 1 rounding exceeds both sides; the printed bound fails there, and float64 must not say
+    that it holds."""
+    path = near_one(tmp_path, "0.9999999")
+    blurred = run(tmp_path, "--mdp", path, "--json", "-")
+    payload = json.loads(blurred.stdout)
+    for name in PRINTED:
+        entry = payload["instances"][0]["statements"][name]
+        assert entry["left"] > entry["right"]
+        assert entry["holds"] is None
+        assert payload["statements"][name]["verdict"] == "INCONCLUSIVE"
+        assert payload["statements"][name]["undecided"] == 1
+    sentence = [line for line in blurred.stderr.splitlines() if line.startswith("Undecided")]
+    assert len(sentence) == 1
+    assert "--exact" in sentence[0]
+    exact = json.loads(run(tmp_path, "--mdp", path, "--exact", "--json", "-").stdout)
+    for name, entry in exact["instances"][0]["statements"].items():
+        assert entry["holds"] is (name not in PRINTED)
+
+
+def test_where_rounding_is_small_nothing_is_undecided(tmp_path):
+    payload = json.loads(run(tmp_path, "--mdp", near_one(tmp_path, "0.99999"), "--json", "-").stdout)
+    for name, entry in payload["instances"][0]["statements"].items():
+        assert entry["holds"] is (name not in PRINTED)
+
+
+def test_generated_problems_that_float64_cannot_decide_support_nothing(tmp_path):
+    """The first of these, in fractions, violate the printed bound, and in floats no left side is above it."""
+    plan = Plan(mdps=100, families=("adversarial",), gamma="0.99999999", statements=(*PRINTED, "thm2/sharp"))
+    for summary in check_generated(plan, 1, lambda _: None):
+        assert (summary.violations, summary.verdict) == (0, Verdict.INCONCLUSIVE)
+        assert summary.undecided > 0
+    assert not summary.as_expected  # thm2/sharp, which should be supported
+    result = run(
+        tmp_path, "--mdps", "9", "--family", "adversarial", "--gamma", "0.99999999", "--workers", "1"
+    )
+    assert result.returncode == 1
+    assert "--exact decides them" in result.stdout
+
+
 def test_adversaries_that_refute_nothing_are_a_failure(monkeypatch):
     """If the adversarial family had every chance and found nothing, something is broken."""
     harmless = replace(bounds.STATEMENTS["thm2/printed"], terms=bounds.thm2_corrected)
@@ -197,7 +249,8 @@ def test_numbers_that_floats_cannot_hold_are_refused_there_and_fine_in_fractions
 def test_tiny_rewards_are_solved_as_well_as_large_ones(tmp_path):
     path = tmp_path / "tiny.json"
     path.write_text(with_reward("1e-30"))
-    result = run(tmp_path, "--mdp", str(path), "--json", "-")
+    # Not the affine statements: both their sides are of size 1e-30, far below the rounding of the sources.
+    result = run(tmp_path, "--mdp", str(path), "--statement", "thm2/sharp", "--json", "-")
     statements = json.loads(result.stdout)["instances"][0]["statements"]
     assert result.returncode == 0
     assert statements["thm2/sharp"]["holds"]
