@@ -40,7 +40,7 @@ from sfr_theory.catalogue import CATALOGUE, EXPERIMENTS, SECTIONS, UNCHECKED
 from sfr_theory.claims import HTML_STYLE, CheckResult, Claim, Verdict, claims_html, styled
 from sfr_theory.errors import InputError
 
-Z3_INSTALL = "pip install 'sfr[proofs]'"
+Z3_INSTALL = "pip install '.[proofs]'"
 LEFT_OUT = "left out by --fast"
 Z3_MISSING = f"needs z3, which is not installed: {Z3_INSTALL}"
 NO_PROOF = "no proof covers it"

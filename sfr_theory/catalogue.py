@@ -342,7 +342,7 @@ EXPERIMENTS = Section("Experimental results", (
     Claim("results/object-general-sfr-best", "fig:object_collection_env",
           "Object collection, general: SFR reaches the highest average reward of all agents", NOT_CHECKED),
     Claim("results/object-learned-rewards", "c:environment_object_collection",
-          "SFR-R outperforms SF-R and Q, linear and general", NOT_CHECKED),
+          "SFR-R outperforms SF-R and Q, linear and general", REPRODUCED),
     Claim("results/object-learned-features", "c:environment_object_collection",
           "SF-4 and CSFR-4 perform alike, slightly above SFR-R", NOT_CHECKED),
     Claim("results/object-eight-features", "c:environment_object_collection",

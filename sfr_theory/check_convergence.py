@@ -93,7 +93,7 @@ def main(options: Options) -> int:
     if options.plot:
         drawable([check.claim.id for check in checks])
     if not has_numba():
-        print("Numba is not installed: same numbers, slower (pip install 'sfr[fast]')", file=sys.stderr)
+        print("Numba is not installed: same numbers, slower (pip install '.[fast]')", file=sys.stderr)
     outcomes = []
     with progress(len(checks), "checking") as advance:
         for check in checks:
