@@ -65,17 +65,6 @@ def evaluate(k: int, weights: Reals, state: Reals, readout: Reals, clip: bool, s
 
 
 @part()
-def begin_search(
-    i: int, c: int, weights: Reals, state: Reals, readout: Reals, clip: bool, search: Search
-) -> None:
-    """Search at a new state, with policies i and c, whose values are needed anyway."""
-    search.how_many[0] = 0
-    evaluate(i, weights, state, readout, clip, search)
-    if c != i:
-        evaluate(c, weights, state, readout, clip, search)
-
-
-@part()
 def evaluate_again(
     k: int, first: int, last: int, weights: Reals, state: Reals, readout: Reals, clip: bool, search: Search
 ) -> None:

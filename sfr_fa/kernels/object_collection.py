@@ -25,7 +25,7 @@ from numba import njit
 from sfr_fa.kernels.arrays import FOR_PYTHON_ONLY, Integers, Reals, all_finite, copy_from, copy_to, fill, part
 from sfr_fa.kernels.dynamics import ObjectGeometry, object_collection_step
 from sfr_fa.kernels.encoding import FloatArray, encode_object_collection, write_interval_code
-from sfr_fa.kernels.gpi import Search, begin_search, best_policy, evaluate_again
+from sfr_fa.kernels.gpi import Search, best_policy, evaluate, evaluate_again
 from sfr_fa.kernels.gpi_filter import (
     Filter,
     begin_episode,
@@ -221,7 +221,8 @@ def run_task(
                 bound_policies(known, weights, x, y, state, gpi_readout, search.bound)
             else:
                 fill(search.bound, np.inf)
-            begin_search(i, i, weights, state, gpi_readout, clip, search)
+            search.how_many[0] = 0
+            evaluate(i, weights, state, gpi_readout, clip, search)
             # c <- argmax_k max_a sum_phi xi_k(s_t, a, phi) R_i(phi); later in an episode it is known already
             c = best_policy(weights, state, gpi_readout, clip, search)
         record.gpi_counts[c] += 1
@@ -294,7 +295,10 @@ def run_task(
                 bound_policies(known, weights, x, y, next_state, gpi_readout, search.bound)
             else:
                 fill(search.bound, np.inf)
-            begin_search(i, c, weights, next_state, gpi_readout, clip, search)
+            search.how_many[0] = 0
+            evaluate(i, weights, next_state, gpi_readout, clip, search)
+            if c != i:
+                evaluate(c, weights, next_state, gpi_readout, clip, search)
             best = best_policy(weights, next_state, gpi_readout, clip, search)
             greedy_next_action = first_largest(search.q[best])
             if is_folded:
