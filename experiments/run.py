@@ -238,7 +238,7 @@ def _grouped(notes: Iterator[str]) -> list[tuple[str, int]]:
 
 def show_grid(console: Console, folder: RunFolder, run: results.Run) -> None:
     """The best rates of each agent; the whole grid goes to grid.csv once every trial is finished."""
-    points = results.grid(list(run.trials.values()), results.planned_combinations(run.manifest))
+    points = results.grid(list(run.trials.values()), results.planned_combinations(run.manifest["config"]))
     table = Table("setting", "agent", "best rates", "mean total return", "combinations", box=None)
     for point in points:
         if point.best:

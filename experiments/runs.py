@@ -193,7 +193,7 @@ def _load(folder: Path) -> Run:
     place = (read.manifest["config"]["name"], read.manifest["config"]["profile"])
     if (folder.resolve().parent.name, folder.resolve().name) != place:
         notes.append(f"the manifest is of {'/'.join(place)}, the folder is {folder}")
-    points = results.grid([*usable, *diverged], results.planned_combinations(read.manifest))
+    points = results.grid([*usable, *diverged], results.planned_combinations(read.manifest["config"]))
     agents, remarks = _at_best_rates(read.manifest["config"], usable, points)
     return Run(folder, read.manifest, agents, points, tuple(problems), (*notes, *remarks), absent)
 
@@ -311,7 +311,7 @@ def _at_best_rates(
             setting, agent["label"], agent["agent"], rates, trials, clips
         )
     chosen, remarks = {}, []
-    planned = results.planned_combinations({"config": config})
+    planned = results.planned_combinations(config)
     best = {(p.setting, p.agent): canonical_json(dict(p.rates)) for p in points if p.best}
     for part in config["parts"]:
         for agent in part["agents"]:

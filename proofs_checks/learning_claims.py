@@ -16,9 +16,7 @@ from functools import cache
 
 from proofs_checks.proof import Broken, Proof
 from sfr_theory.checks import gpi_learning, model_based, theorem_1
-from sfr_theory.checks.settings import (
-    Settings,
-)
+from sfr_theory.checks.settings import Settings
 from sfr_theory.claims import CheckResult, Verdict
 from sfr_theory.learning import Harmonic
 

@@ -34,7 +34,6 @@ from sfr_fa.arrays import (
     positive_integer,
     positive_number,
 )
-from sfr_fa.kernels.arrays import REASSOCIATE
 from sfr_theory.errors import InputError
 
 BETA_1, BETA_2, EPSILON = np.float32(0.9), np.float32(0.999), np.float32(1e-8)
@@ -152,7 +151,12 @@ def learn_features(
     return LearnedFeatureModel(directions.T.astype(np.float64), weights.astype(np.float64), np.array(losses))
 
 
-@njit(cache=True, fastmath=REASSOCIATE)
+# Sums may be reordered, so that loops use vector instructions; NaN and infinity keep their meaning. Kernels
+# have the same set, but Numba's cache of these functions notices a change of this file only.
+_REORDER = {"reassoc", "contract", "nsz", "arcp"}
+
+
+@njit(cache=True, fastmath=_REORDER)
 def loss_and_gradients(
     inputs: Any,
     rewards: Any,
@@ -195,7 +199,7 @@ def loss_and_gradients(
     return loss
 
 
-@njit(cache=True, fastmath=REASSOCIATE)
+@njit(cache=True, fastmath=_REORDER)
 def _adam_step(
     parameter: Any, gradient: Any, first_moment: Any, second_moment: Any, rate: Any, correction: Any
 ) -> None:

@@ -201,7 +201,7 @@ def rows_from_csv(content: bytes, path: Path) -> tuple[TaskRow, ...]:
 # --- A run -------------------------------------------------------------------------------------------
 
 ORDER_SECONDS = 3600.0
-"""Workers look for an order to stop after every task, and no task takes so long."""
+"""Workers look for an order to stop after every task, and few tasks take so long."""
 
 
 class RunFolder:
@@ -478,12 +478,10 @@ class GridPoint:
     best: bool
 
 
-def planned_combinations(manifest: Mapping[str, Any]) -> Counter[tuple[str, str]]:
-    """How many combinations of rates a run plans for each agent of a setting."""
+def planned_combinations(config: Mapping[str, Any]) -> Counter[tuple[str, str]]:
+    """How many combinations of rates the config of a manifest plans for each agent of a setting."""
     return Counter(
-        (part["setting"]["name"], agent["label"])
-        for part in manifest["config"]["parts"]
-        for agent in part["agents"]
+        (part["setting"]["name"], agent["label"]) for part in config["parts"] for agent in part["agents"]
     )
 
 

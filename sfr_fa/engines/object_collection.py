@@ -10,26 +10,22 @@ import gymnasium
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
 
 from sfr_fa.agents import (
     GpiAgent,
     LearnedFeatures,
     LinearPerAction,
     LinearRewardModel,
-    MlpRewardModel,
     clip_at_zero,
     no_clip,
     squares_averaged_over_dimensions,
-    summed_squares,
 )
 from sfr_fa.agents.cumulants import FeatureCumulant, Indicator, OneStepModel, RewardCumulant, TentCode
-from sfr_fa.agents.features import EnvironmentFeatures, NoFeatures
-from sfr_fa.agents.readouts import Given, LearnedOnline, LearnedReadout, OneForReward
+from sfr_fa.agents.readouts import LearnedOnline, LearnedReadout
 from sfr_fa.engines.base import EpisodeLimit, Walk
+from sfr_fa.engines.obstacles import feature_obstacle, part_obstacle, wrapper_obstacle
 from sfr_fa.engines.streams import Streams
 from sfr_fa.environments.object_collection import ObjectCollection, ObjectCollectionBarreto
-from sfr_fa.feature_spaces import DiscreteFeatures
 from sfr_fa.kernels import object_collection as kernel
 from sfr_fa.kernels.arrays import padded
 from sfr_fa.kernels.encoding import POSITION_SIGMA, SQUARE_CENTRES
@@ -37,7 +33,6 @@ from sfr_fa.kernels.gpi import new_search
 from sfr_fa.kernels.gpi_filter import cell_bases, new_filter
 from sfr_fa.kernels.linear import PADDING
 from sfr_fa.tasks import Task, rewards_of
-from sfr_theory.errors import InputError
 
 Array = NDArray[Any]
 
@@ -252,61 +247,7 @@ def linear_obstacle(agent: GpiAgent) -> str | None:
     return part_obstacle(agent)
 
 
-def feature_obstacle(environment: gymnasium.Env[Any, Any], agent: GpiAgent) -> str | None:
-    """Why an agent of other features cannot be compiled: code checks none, and may know them by number."""
-    space, features = environment.get_wrapper_attr("feature_space"), agent.feature_map
-    if isinstance(agent.cumulant, (Indicator, OneStepModel)) and agent.cumulant.space != space:
-        return "its feature space is not that of the environment, by which compiled code numbers features"
-    if isinstance(features, EnvironmentFeatures):
-        corners = space.vectors if isinstance(space, DiscreteFeatures) else np.stack([space.low, space.high])
-        try:
-            features.space.check(corners)
-        except InputError:
-            return "its feature space does not hold all features of the environment"
-    return None
-
-
-def part_obstacle(agent: GpiAgent) -> str | None:
-    """Why an agent cannot be compiled whatever its network: some part of it is not one that kernels know."""
-    probe = agent.policies.optimiser([nn.Parameter(torch.zeros(1))])
-    plain = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=probe.param_groups[0].get("lr", 0.0))
-    if type(probe) is not torch.optim.SGD or _settings(probe) != _settings(plain):
-        return "its optimiser is not plain SGD"
-    rule = agent.readout_rule
-    known_parts = (
-        ("clip", any(agent.clip is part for part in (clip_at_zero, no_clip))),
-        ("loss", any(agent.loss is part for part in (summed_squares, squares_averaged_over_dimensions))),
-        ("cumulant", type(agent.cumulant) in _CUMULANTS),
-        ("features", type(agent.feature_map) in (NoFeatures, EnvironmentFeatures, LearnedFeatures)),
-        ("readout", type(rule) in (OneForReward, Given, LearnedOnline)),
-    )
-    for name, is_known in known_parts:
-        if not is_known:
-            return f"its {name} is a part of your own"
-    if isinstance(rule, LearnedOnline) and rule.model not in (LinearRewardModel, MlpRewardModel):
-        return "its reward model is a network of your own"
-    return None
-
-
 @functools.cache
 def _bases() -> Array:
     """The filter's bases, which depend on the code of positions only."""
     return cell_bases(SQUARE_CENTRES, POSITION_SIGMA)
-
-
-_CUMULANTS = (RewardCumulant, FeatureCumulant, Indicator, TentCode, OneStepModel)
-
-
-def _settings(optimiser: torch.optim.Optimizer) -> dict[str, Any]:
-    return {name: value for name, value in optimiser.param_groups[0].items() if name != "params"}
-
-
-def wrapper_obstacle(environment: gymnasium.Env[Any, Any]) -> str | None:
-    """Why a wrapped environment cannot be compiled: a wrapper does more than check."""
-    checks_only = (gymnasium.wrappers.OrderEnforcing, gymnasium.wrappers.PassiveEnvChecker)
-    while isinstance(environment, gymnasium.Wrapper):
-        if type(environment) not in checks_only:
-            wrapper = type(environment).__name__
-            return f"the environment is wrapped in {wrapper}, which compiled code would not call"
-        environment = environment.env
-    return None

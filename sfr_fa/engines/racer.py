@@ -21,7 +21,7 @@ from sfr_fa.agents import (
 from sfr_fa.agents.cumulants import FeatureCumulant, RewardCumulant, TentCode
 from sfr_fa.agents.readouts import LearnedOnline, LearnedReadout
 from sfr_fa.engines.base import EpisodeLimit, Walk
-from sfr_fa.engines.object_collection import feature_obstacle, part_obstacle, wrapper_obstacle
+from sfr_fa.engines.obstacles import feature_obstacle, part_obstacle, wrapper_obstacle
 from sfr_fa.engines.streams import Streams
 from sfr_fa.environments.racer import Racer
 from sfr_fa.kernels import racer as kernel

@@ -15,6 +15,7 @@ import numpy as np
 from sfr_fa.agents import DivergedError, Transition
 from sfr_fa.engines.base import Engine, Walk
 from sfr_fa.tasks import Task, check_task, rewards_of
+from sfr_theory.errors import InputError
 
 
 class ReferenceEngine(Engine):
@@ -41,10 +42,10 @@ class ReferenceEngine(Engine):
                 truncated = truncated or steps_of_episode == self.limit.steps
                 terminal = terminated or (truncated and self.limit.is_terminal)
                 features = info.get("features")
-                if len(actions) == 1:
-                    _warn_of_another_reward(task, features, float(reward))
                 total_reward += float(reward)
                 agent.learn(Transition(state, action, float(reward), features, next_state, bool(terminal)))
+                if len(actions) == 1:
+                    _warn_of_another_reward(task, features, float(reward))
             except DivergedError:
                 return Walk(total_reward, episodes, np.array(actions, dtype=np.int64), diverged=True)
             state = next_state
@@ -55,9 +56,11 @@ class ReferenceEngine(Engine):
 
 
 def _warn_of_another_reward(task: Task, features: Any, reward: float) -> None:
-    if features is None:
+    """Agents that use features have checked them; others (Q) take environments with any, or with none."""
+    try:
+        told = float(rewards_of(task, np.asarray(features, dtype=np.float64)))
+    except (InputError, TypeError, ValueError, IndexError):
         return
-    told = float(rewards_of(task, np.asarray(features, dtype=np.float64)))
     if not math.isclose(reward, told, rel_tol=1e-6, abs_tol=1e-9):
         warnings.warn(
             f"the environment rewards {reward:g} where the task says {told:g}; if it does not follow "

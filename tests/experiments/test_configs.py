@@ -127,6 +127,12 @@ def test_initial_weights_of_networks_are_refused(tmp_path):
         run_trial(trial, RunFolder(tmp_path))
 
 
+@pytest.mark.parametrize("text", ["", ".", "..", "../..", "a/b", "SFR, zero weights"])
+def test_a_name_is_a_file_in_its_folder(tmp_path, text):
+    path = (tmp_path / runner.file_name(text)).resolve()
+    assert path.parent == tmp_path.resolve()
+
+
 def test_the_commit_is_of_our_sources(tmp_path, monkeypatch):
     """Not of a repository that the package happens to be installed in."""
     subprocess.run(["git", "init", "--quiet", str(tmp_path)], check=True)

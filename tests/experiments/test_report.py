@@ -122,6 +122,15 @@ def test_a_missing_folder_exits_with_2(tmp_path):
     assert result.stderr.startswith("error: there is no folder")
 
 
+def test_without_a_demo_there_are_still_results(tmp_path, monkeypatch):
+    """In a fresh clone the default folder of checks is not there yet."""
+    write_general(tmp_path / "results")
+    monkeypatch.chdir(tmp_path)
+    assert report.main(report.Options(results="results")) == 0
+    page = (tmp_path / "report/index.html").read_text()
+    assert "Title of object_collection_general, profile reduced" in page
+
+
 def test_a_failing_check_fails_the_demo_and_shows_why(tmp_path, monkeypatch, capsys):
     step = demo.Step("a check", "sfr_theory.check_gpi_bound", ("--mdps", "0"))
     monkeypatch.setattr(demo, "steps", lambda data: (data.mkdir(parents=True), (step,))[1])
