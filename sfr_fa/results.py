@@ -409,9 +409,14 @@ def _is_locked(path: Path) -> bool:
 
 
 def first_difference(old: Any, new: Any, place: str = "") -> str:
-    """Where two trees of JSON differ first, as words; empty if they are equal."""
+    """Where two trees of JSON differ first, as words; empty if they are equal.
+
+    An option that one of them does not know yet, and that the other leaves at null, is no difference.
+    """
     if isinstance(old, dict) and isinstance(new, dict):
         for key in sorted(set(old) | set(new)):
+            if old.get(key) is None and new.get(key) is None:
+                continue
             if key not in old or key not in new:
                 return f"{place}{key} is {'new' if key not in old else 'gone'}"
             difference = first_difference(old[key], new[key], f"{place}{key}.")

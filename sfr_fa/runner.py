@@ -45,7 +45,9 @@ from sfr_fa.agents import (
     LinearRewardModel,
     MlpRewardModel,
     ValueShape,
+    delta_rule,
     no_clip,
+    squares,
     squares_averaged_over_dimensions,
     summed_squares,
 )
@@ -95,6 +97,7 @@ APPROXIMATORS = {"linear": LinearPerAction, "networks": FeatureSubnetworks}
 LOSSES = {"sum": summed_squares, "mean_over_dimensions": squares_averaged_over_dimensions}
 REWARD_MODELS = {"linear": LinearRewardModel, "mlp": MlpRewardModel}
 WEIGHT_FITS = {"l1": l1_weights, "least_squares": least_squares_weights, "printed": printed_rule_weights}
+MODEL_RULES = {"delta_rule": delta_rule, "squares": squares}
 INITIAL_WEIGHTS = ("paper", "matched", "zero")
 CLIPPING = ("cumulant", "none")
 TRANSFER = ("gpi", "none")
@@ -144,6 +147,8 @@ class AgentSetup:
     model_learning_rate: float | None = None
     reward_model: str | None = None
     """"linear" or "mlp", for SFR-R and MB SFR-R."""
+    model_rule: str | None = None
+    """"delta_rule" (what None means) or "squares", for MB SFR and MB SFR-R."""
     weight_fit: str | None = None
     """"l1", "least_squares" or "printed", for SF on rewards that are not linear."""
     learned_dimensions: int | None = None
@@ -168,6 +173,8 @@ class AgentSetup:
         gpi_policies_by_name(self.gpi_policies)
         if self.reward_model is not None:
             _check_name("reward_model", self.reward_model, REWARD_MODELS)
+        if self.model_rule is not None:
+            _check_name("model_rule", self.model_rule, MODEL_RULES)
         if self.weight_fit is not None:
             _check_name("weight_fit", self.weight_fit, WEIGHT_FITS)
         learns_features = self.agent.endswith("-h")
@@ -337,6 +344,7 @@ def build(trial: Trial, folder: RunFolder, notes: list[str]) -> tuple[Engine, li
         "gpi_policies": gpi_policies_by_name(setup.gpi_policies),
         "reward_learning_rate": setup.reward_learning_rate,
         "model_learning_rate": setup.model_learning_rate,
+        "model_rule": setup.model_rule and MODEL_RULES[setup.model_rule],
         "reward_model": setup.reward_model and REWARD_MODELS[setup.reward_model],
         "weight_fit": setup.weight_fit and WEIGHT_FITS[setup.weight_fit],
         "clip": no_clip if setup.clipping == "none" else None,

@@ -1,6 +1,7 @@
 """Agents that learn sequences of tasks and transfer by generalised policy improvement."""
 
 from sfr_fa.agents.approximators import Approximator, FeatureSubnetworks, LinearPerAction, ValueShape
+from sfr_fa.agents.cumulants import delta_rule, squares
 from sfr_fa.agents.errors import DivergedError
 from sfr_fa.agents.features import LearnedFeatures
 from sfr_fa.agents.gpi_agent import (
@@ -30,8 +31,10 @@ __all__ = [
     "Transition",
     "ValueShape",
     "clip_at_zero",
+    "delta_rule",
     "make_agent",
     "no_clip",
+    "squares",
     "squares_averaged_over_dimensions",
     "summed_squares",
 ]

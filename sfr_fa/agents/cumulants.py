@@ -15,7 +15,7 @@ sum, and `nonnegative` says so: agents then clip values at 0 when they read them
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -152,8 +152,24 @@ class TentCode(_NothingLearned):
         return self.encode(features).ravel()
 
 
-class SoftmaxLinear(nn.Module):
-    """p~(. | s, a) = softmax over j of s . theta_{a,j}; (batch, state) -> (batch, A, F)."""
+ModelRule = Callable[[Tensor, int], Tensor]
+"""(logits of p~, which feature was observed) -> the loss that a step of SGD with rate beta descends."""
+
+
+def delta_rule(logits: Tensor, observed: int) -> Tensor:
+    """-log p~(phi_t): theta_{a,j} += beta (1[phi_t = phi_j] - p~_j) s, eq:sf_model_update on weights."""
+    return -logits.log_softmax(dim=-1)[observed]
+
+
+def squares(logits: Tensor, observed: int) -> Tensor:
+    """sum_j (1[phi_t = phi_j] - p~_j)^2, the loss L_p that algo:MBXI prints."""
+    indicator = torch.zeros_like(logits)
+    indicator[observed] = 1.0
+    return (indicator - logits.softmax(dim=-1)).square().sum()
+
+
+class LogitsPerAction(nn.Module):
+    """Logits s . theta_{a,j} of p~(phi_j | s, a); (batch, state) -> (batch, A, F)."""
 
     def __init__(self, state_dim: int, num_actions: int, size: int, rng: np.random.Generator) -> None:
         super().__init__()
@@ -161,14 +177,15 @@ class SoftmaxLinear(nn.Module):
         self.weight = nn.Parameter(torch.from_numpy(initial))
 
     def forward(self, states: Tensor) -> Tensor:
-        return torch.einsum("bs,ajs->baj", states, self.weight).softmax(dim=-1)
+        return torch.einsum("bs,ajs->baj", states, self.weight)
 
 
 @dataclass(eq=False)
 class OneStepModel:
-    """c_t = p~(. | s_t, a_t), a model of the next feature that is kept over all tasks (algo:MBXI).
+    """c_t = p~(. | s_t, a_t), a softmax model of the next feature that is kept over all tasks (algo:MBXI).
 
-    Each step first moves p~ by SGD with rate beta on sum_j (1[phi_t = phi_j] - p~(phi_j | s_t, a_t))^2.
+    Each step first moves p~ by SGD with rate beta on the loss of its rule. The squares that the paper prints
+    carry a factor p~_j in their gradient and give up features that are rare; see docs/decisions.md.
     """
 
     space: DiscreteFeatures
@@ -177,13 +194,14 @@ class OneStepModel:
     learning_rate: float
     rng: np.random.Generator = field(repr=False)
     dtype: torch.dtype
+    rule: ModelRule = delta_rule
     groups = 1
     nonnegative = True
 
     def __post_init__(self) -> None:
         _need_discrete(self.space)
         self.learning_rate = positive_number(self.learning_rate, "model_learning_rate")
-        model = SoftmaxLinear(self.state_dim, self.num_actions, self.space.size, self.rng)
+        model = LogitsPerAction(self.state_dim, self.num_actions, self.space.size, self.rng)
         self.model = model.to(self.dtype)
         self.optimiser = torch.optim.SGD(self.model.parameters(), lr=self.learning_rate)
 
@@ -192,15 +210,13 @@ class OneStepModel:
         return self.space.size
 
     def observe(self, state: Tensor, action: int, features: FloatArray, reward: float) -> FloatArray:
-        observed = torch.zeros(self.size, dtype=self.dtype)
-        observed[self.space.index_of(features)] = 1.0
-        loss = (observed - self.model(state[None])[0, action]).square().sum()
+        loss = self.rule(self.model(state[None])[0, action], self.space.index_of(features))
         self.optimiser.zero_grad()
         loss.backward()
         self.optimiser.step()
         with torch.no_grad():
-            estimate: FloatArray = self.model(state[None])[0, action].numpy().astype(np.float64)
-        return estimate
+            estimate: FloatArray = self.model(state[None])[0, action].softmax(dim=-1).numpy()
+        return estimate.astype(np.float64)
 
     def state_dict(self) -> Mapping[str, Any]:
         return {"model": self.model.state_dict(), "optimiser": self.optimiser.state_dict()}

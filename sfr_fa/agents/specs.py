@@ -25,9 +25,11 @@ from sfr_fa.agents.cumulants import (
     Cumulant,
     FeatureCumulant,
     Indicator,
+    ModelRule,
     OneStepModel,
     RewardCumulant,
     TentCode,
+    delta_rule,
 )
 from sfr_fa.agents.features import EnvironmentFeatures, FeatureMap, LearnedFeatureMap, NoFeatures
 from sfr_fa.agents.gpi_agent import AgentStreams, Clip, GpiAgent, Loss, summed_squares
@@ -134,6 +136,7 @@ def one_step_model(features: Any, settings: Settings) -> Cumulant:
         settings.need("model_learning_rate", "learns a one-step feature model"),
         settings.take("streams", None).weights,
         settings.take("dtype", None),
+        settings.take("model_rule", delta_rule),
     )
 
 
@@ -213,6 +216,7 @@ def make_agent(
     rng: np.random.Generator | AgentStreams | int,
     reward_learning_rate: float | None = None,
     model_learning_rate: float | None = None,
+    model_rule: ModelRule | None = None,
     feature_map: LearnedFeatureMap | None = None,
     reward_model: RewardModel | None = None,
     weight_fit: WeightFit | None = None,
@@ -233,6 +237,7 @@ def make_agent(
                           made
     reward_learning_rate  alpha_w or alpha_R, for agents that learn the reward online (-R, -h)
     model_learning_rate   beta, for the one-step model (MB)
+    model_rule            how the one-step model learns: delta_rule (default), or squares as printed
     feature_map           learned features, for -h agents
     reward_model          LinearRewardModel (default) or MlpRewardModel, for SFR-R and MB SFR-R
     weight_fit            how SF fits weights to a reward that is not linear: l1_weights (default),
@@ -255,6 +260,7 @@ def make_agent(
     num_actions = positive_integer(num_actions, "num_actions")
     learning_rate = positive_number(learning_rate, "learning_rate")
     for label, function in (("optimiser", optimiser), ("weight_fit", weight_fit or l1_weights),
+                            ("model_rule", model_rule or delta_rule),
                             ("reward_model", reward_model or LinearRewardModel)):  # fmt: skip
         if not callable(function):
             raise InputError(f"{label} is {function!r}; it must be a function or a class")
@@ -262,8 +268,8 @@ def make_agent(
     general = {"state_dim": state_dim, "num_actions": num_actions, "streams": streams, "dtype": dtype}
     optional = {
         "feature_space": feature_space, "reward_learning_rate": reward_learning_rate,
-        "model_learning_rate": model_learning_rate, "feature_map": feature_map, "reward_model": reward_model,
-        "weight_fit": weight_fit, "fit_points": fit_points, "bins": bins,
+        "model_learning_rate": model_learning_rate, "model_rule": model_rule, "feature_map": feature_map,
+        "reward_model": reward_model, "weight_fit": weight_fit, "fit_points": fit_points, "bins": bins,
     }  # fmt: skip
     settings = Settings(name, general | optional)
     for setting in general:

@@ -20,7 +20,14 @@ from sfr_fa.agents import (
     no_clip,
     squares_averaged_over_dimensions,
 )
-from sfr_fa.agents.cumulants import FeatureCumulant, Indicator, OneStepModel, RewardCumulant, TentCode
+from sfr_fa.agents.cumulants import (
+    FeatureCumulant,
+    Indicator,
+    OneStepModel,
+    RewardCumulant,
+    TentCode,
+    delta_rule,
+)
 from sfr_fa.agents.readouts import LearnedOnline, LearnedReadout
 from sfr_fa.engines.base import EpisodeLimit, Walk
 from sfr_fa.engines.obstacles import feature_obstacle, part_obstacle, wrapper_obstacle
@@ -194,7 +201,7 @@ class CompiledObjectCollection:
                 table = cumulant.encode(self.vectors).reshape(F, D)
         else:
             assert isinstance(cumulant, OneStepModel)
-            kind = kernel.ONE_STEP_MODEL
+            kind = kernel.DELTA_MODEL if cumulant.rule is delta_rule else kernel.SQUARES_MODEL
             one_step = cumulant.model.weight.detach().numpy().reshape(-1, S)
         return kernel.Cumulant(
             kind=kind,

@@ -19,7 +19,15 @@ from sfr_fa.agents import (
     squares_averaged_over_dimensions,
     summed_squares,
 )
-from sfr_fa.agents.cumulants import FeatureCumulant, Indicator, OneStepModel, RewardCumulant, TentCode
+from sfr_fa.agents.cumulants import (
+    FeatureCumulant,
+    Indicator,
+    OneStepModel,
+    RewardCumulant,
+    TentCode,
+    delta_rule,
+    squares,
+)
 from sfr_fa.agents.features import EnvironmentFeatures, NoFeatures
 from sfr_fa.agents.readouts import Given, LearnedOnline, OneForReward
 from sfr_fa.feature_spaces import DiscreteFeatures
@@ -72,6 +80,8 @@ def part_obstacle(agent: GpiAgent) -> str | None:
             return f"its {name} is a part of your own"
     if isinstance(rule, LearnedOnline) and rule.model not in (LinearRewardModel, MlpRewardModel):
         return "its reward model is a network of your own"
+    if isinstance(agent.cumulant, OneStepModel) and agent.cumulant.rule not in (delta_rule, squares):
+        return "its one-step model learns by a rule of your own"
     return None
 
 

@@ -6,7 +6,8 @@
     learned    phi~ = sigmoid(H [s_t, s_{t+1}])
     tent       c[k, j] = max(0, 1 - |x_{k,j} - phi_k| / Delta_k)
 
-Models descend by plain SGD on squared errors; gradients are written by hand.
+Models descend by plain SGD, reward models on squared errors, p~ on the loss of its rule. Gradients are
+written by hand.
 """
 
 from __future__ import annotations
@@ -87,25 +88,39 @@ def softmax(logits: Reals, probabilities: Reals) -> None:
 
 
 @part()
-def learn_one_step_model(
-    theta: Reals, state: Reals, feature: int, rate: float, logits: Reals, steps: Reals, probabilities: Reals
-) -> None:
-    """One step of SGD on sum_j (1[j = feature] - p_j)^2; `probabilities` are those after the step.
+def delta_steps(probabilities: Reals, feature: int, rate: float, steps: Reals) -> None:
+    """rate g_j with g_j = p_j - 1[j = feature], the gradient of -log p_feature in logit j."""
+    for j in range(steps.shape[0]):
+        error = probabilities[j] - 1 if j == feature else probabilities[j]
+        steps[j] = rate * error
 
-    theta (F, S) are the rows of the action taken. The gradient in logit j is g_j = 2 p_j (e_j - sum_i e_i
-    p_i) with e = p - 1[feature]. The step moves theta_j by -rate g_j s, and so its logit at s by -rate g_j
-    |s|^2.
-    """
+
+@part()
+def square_steps(probabilities: Reals, feature: int, rate: float, steps: Reals) -> None:
+    """rate g_j with g_j = 2 p_j (e_j - sum_i e_i p_i), e = p - 1[feature]: the gradient of sum_j e_j^2."""
+    mean_error = -probabilities[feature]
+    for j in range(steps.shape[0]):
+        mean_error += probabilities[j] * probabilities[j]
+    for j in range(steps.shape[0]):
+        error = probabilities[j] - 1 if j == feature else probabilities[j]
+        steps[j] = rate * 2 * probabilities[j] * (error - mean_error)
+
+
+@part()
+def predict_feature(theta: Reals, state: Reals, logits: Reals, probabilities: Reals) -> None:
+    """p~(. | s, a) from theta (F, S), the rows of the action taken."""
     for j in range(logits.shape[0]):
         logits[j] = dot(theta[j], state)
     softmax(logits, probabilities)
-    mean_error = -probabilities[feature]
-    for j in range(logits.shape[0]):
-        mean_error += probabilities[j] * probabilities[j]
+
+
+@part()
+def move_one_step_model(
+    theta: Reals, state: Reals, steps: Reals, logits: Reals, probabilities: Reals
+) -> None:
+    """theta_j -= steps_j s, which moves logits at s by -steps_j |s|^2; `probabilities` are those after it."""
     square = dot(state, state)
     for j in range(logits.shape[0]):
-        error = probabilities[j] - 1 if j == feature else probabilities[j]
-        steps[j] = rate * 2 * probabilities[j] * (error - mean_error)
         step, row = steps[j], theta[j]
         for i in range(state.shape[0]):
             row[i] -= step * state[i]

@@ -43,17 +43,20 @@ from sfr_fa.kernels.linear import (
     read_out,
 )
 from sfr_fa.kernels.models import (
+    delta_steps,
     learn_linear_reward,
     learn_mlp_reward,
-    learn_one_step_model,
     learned_features,
+    move_one_step_model,
+    predict_feature,
     read_linear_reward,
     read_mlp_reward,
+    square_steps,
     tent_code,
 )
 
-TABLE, ONE_STEP_MODEL, LEARNED_PHI, LEARNED_TENT = 0, 1, 2, 3
-"""Where c_t comes from: a table over the environment's features, p~, phi~, or the tent code of phi~."""
+TABLE, DELTA_MODEL, SQUARES_MODEL, LEARNED_PHI, LEARNED_TENT = 0, 1, 2, 3, 4
+"""Where c_t comes from: a table over the environment's features, p~ (by either rule), phi~, or its tents."""
 GIVEN, LINEAR, MLP = 0, 1, 2
 """Where the readout comes from: the task, or a reward model."""
 
@@ -272,9 +275,14 @@ def run_task(
         # Update the feature model p~; c_t is what the policies sum up
         if cumulant.kind == TABLE:
             copy_from(cumulant.table, feature, 0, c_t)
-        elif cumulant.kind == ONE_STEP_MODEL:
+        elif cumulant.kind == DELTA_MODEL or cumulant.kind == SQUARES_MODEL:
             model_rows = cumulant.one_step[action * D : (action + 1) * D]
-            learn_one_step_model(model_rows, state, feature, rates.model, logits, steps, c_t)
+            predict_feature(model_rows, state, logits, c_t)
+            if cumulant.kind == DELTA_MODEL:
+                delta_steps(c_t, feature, rates.model, steps)
+            else:
+                square_steps(c_t, feature, rates.model, steps)
+            move_one_step_model(model_rows, state, steps, logits, c_t)
         elif cumulant.kind == LEARNED_PHI:
             copy_to(phi, c_t)
         else:

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from numba import njit
 
-from sfr_fa.agents import LearnedFeatures, MlpRewardModel
+from sfr_fa.agents import LearnedFeatures, MlpRewardModel, squares
 from sfr_fa.engines import Engine, make_engine
 from sfr_fa.environments.object_collection import ObjectCollection, ObjectCollectionBarreto
 from sfr_fa.tasks import Task, sample_general_task, sample_linear_task
@@ -19,8 +19,8 @@ torch.set_num_threads(1)
 
 ENVIRONMENTS = {"object collection": ObjectCollection, "Barreto": ObjectCollectionBarreto}
 AGENTS = (
-    "Q", "SF", "SF-R", "SF-h", "SFR", "SFR-R", "SFR-R (MLP)", "MB SFR", "MB SFR-R",
-    "CSFR", "CSFR-R", "CSFR-h",
+    "Q", "SF", "SF-R", "SF-h", "SFR", "SFR-R", "SFR-R (MLP)", "MB SFR",
+    "MB SFR (squares)", "MB SFR-R", "CSFR", "CSFR-R", "CSFR-h",
 )  # fmt: skip
 STATE_DIM = 113
 
@@ -40,7 +40,7 @@ def engine_of(
     kind: str, agent: str, environment: str = "object collection", seed: int = 5, **settings: Any
 ) -> Engine:
     """An engine in float64 with rates at which a few steps already move the weights."""
-    name = agent.removesuffix(" (MLP)")
+    name = agent.removesuffix(" (MLP)").removesuffix(" (squares)")
     common: dict[str, Any] = {"gamma": 0.9, "epsilon": 0.2, "learning_rate": 0.01, "dtype": torch.float64}
     if name.endswith(("-R", "-h")):
         common["reward_learning_rate"] = 0.05
@@ -48,6 +48,8 @@ def engine_of(
         common["model_learning_rate"] = 0.4
     if name.endswith("-h"):
         common["feature_map"] = LearnedFeatures(np.random.default_rng(3).normal(0, 0.3, (2 * STATE_DIM, 4)))
+    if agent.endswith("(squares)"):
+        common["model_rule"] = squares
     if agent.endswith("(MLP)"):
         common["reward_model"] = MlpRewardModel
     return make_engine(kind, ENVIRONMENTS[environment](), name, streams=seed, **(common | settings))

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from sfr_fa.agents import MlpRewardModel
-from sfr_fa.agents.cumulants import SoftmaxLinear, TentCode
+from sfr_fa.agents.cumulants import LogitsPerAction, TentCode, delta_rule, squares
 from sfr_fa.feature_spaces import BoxFeatures
 from sfr_fa.kernels import linear, models
 from sfr_fa.kernels.encoding import (
@@ -111,25 +111,39 @@ def test_reward_models_descend_as_autograd_does():
     np.testing.assert_allclose(weights, expected, atol=1e-14)
 
 
-def test_the_one_step_model_descends_as_autograd_does():
+@pytest.mark.parametrize(
+    ("rule", "steps_of"), [(delta_rule, models.delta_steps), (squares, models.square_steps)]
+)
+def test_the_one_step_model_descends_as_autograd_does(rule, steps_of):
     """Its probabilities after the step come from |s|^2, without a second product with the weights."""
     rng = np.random.default_rng(4)
-    model = SoftmaxLinear(16, 1, 6, rng).double()
+    model = LogitsPerAction(16, 1, 6, rng).double()
     theta = model.weight.detach().numpy()[0].copy()
     optimiser = torch.optim.SGD(model.parameters(), lr=0.4)
     logits, steps, probabilities = np.zeros(6), np.zeros(6), np.zeros(6)
     for _ in range(20):
         state, feature = rng.random(16), int(rng.integers(6))
-        observed = torch.zeros(6, dtype=torch.float64)
-        observed[feature] = 1
-        loss = (observed - model(torch.from_numpy(state)[None])[0, 0]).square().sum()
+        loss = rule(model(torch.from_numpy(state)[None])[0, 0], feature)
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
-        compiled(models.learn_one_step_model)(theta, state, feature, 0.4, logits, steps, probabilities)
-        after = model(torch.from_numpy(state)[None])[0, 0].detach().numpy()
+        compiled(models.predict_feature)(theta, state, logits, probabilities)
+        compiled(steps_of)(probabilities, feature, 0.4, steps)
+        compiled(models.move_one_step_model)(theta, state, steps, logits, probabilities)
+        after = model(torch.from_numpy(state)[None])[0, 0].softmax(-1).detach().numpy()
         np.testing.assert_allclose(probabilities, after, atol=1e-12)
     np.testing.assert_allclose(theta, model.weight.detach().numpy()[0], atol=1e-12)
+
+
+def test_the_delta_rule_is_the_papers_update_of_the_model_carried_to_weights():
+    """eq:sf_model_update: + beta (1[phi_t = phi] - p~), here times the state."""
+    model = LogitsPerAction(3, 1, 4, np.random.default_rng(5)).double()
+    state, feature, beta = torch.tensor([0.5, 0.0, 2.0], dtype=torch.float64), 2, 0.3
+    before = model.weight.detach().clone()
+    p = model(state[None])[0, 0].softmax(-1).detach()
+    delta_rule(model(state[None])[0, 0], feature).backward()
+    moved = before[0] + beta * torch.outer(torch.eye(4, dtype=torch.float64)[feature] - p, state)
+    torch.testing.assert_close(before[0] - beta * model.weight.grad[0], moved)
 
 
 def test_codes_of_features():

@@ -97,7 +97,7 @@ def model_read_before_it_learns(patch: pytest.MonkeyPatch) -> None:
 
     def late(self: OneStepModel, state: torch.Tensor, action: int, *rest: object) -> object:
         with torch.no_grad():
-            before = self.model(state[None])[0, action].numpy().copy()
+            before = self.model(state[None])[0, action].softmax(-1).numpy().copy()
         observe(self, state, action, *rest)
         return before
 
