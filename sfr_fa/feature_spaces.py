@@ -4,39 +4,86 @@ A transition (s, a, s') shows a feature vector phi(s, a, s') in Phi, a subset of
 with R(phi). Phi is either a set of F distinct vectors, so that R and xi(s, a, .) are tables with F entries,
 or a box [low, high], on which the C-SFR agents discretise each dimension. An agent is told Phi; a feature
 outside it is an error of the environment and is reported as one.
+
+A discrete feature is recognised within TOLERANCE of its declared vector: 0.7 in float32 is 0.7, and 0.1 + 0.2
+is 0.3.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfr_fa.arrays import FloatArray, KeepsArraysReadOnly, finite_array
+from sfr_fa.arrays import FloatArray, KeepsArraysReadOnly, finite_array, positive_integer
 from sfr_theory.errors import InputError
+
+TOLERANCE = 1e-6
+"""phi is the feature v if |phi_k - v_k| <= TOLERANCE max(1, |v_k|) in every dimension k."""
 
 
 @dataclass(frozen=True, eq=False)
 class DiscreteFeatures:
-    """F distinct feature vectors, shape (F, n); a feature is known by its row number.
-
-    Vectors are compared exactly, so an environment must emit the very numbers that are declared here.
-    """
+    """F distinct feature vectors, shape (F, n); a feature is known by its row number."""
 
     vectors: FloatArray
     _row: dict[tuple[float, ...], int] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         vectors = finite_array(self.vectors, "vectors", ("features", "dimensions"))
-        row: dict[tuple[float, ...], int] = {}
-        for index, vector in enumerate(vectors.tolist()):
-            first = row.setdefault(tuple(vector), index)
-            if first != index:
-                raise InputError(f"vectors[{first}] and vectors[{index}] are the same feature: {vector}")
+        for index, vector in enumerate(vectors):
+            # Twice the tolerance, so that no vector can be taken for two features.
+            near = (np.abs(vectors[:index] - vector) <= 2 * _width(vector)).all(axis=1)
+            if near.any():
+                raise InputError(
+                    f"vectors[{int(near.argmax())}] and vectors[{index}] are the same feature within "
+                    f"{TOLERANCE:g}: {vector.tolist()}; leave one of them out"
+                )
+        row = {tuple(vector): index for index, vector in enumerate(vectors.tolist())}
         object.__setattr__(self, "vectors", vectors)
         object.__setattr__(self, "_row", row)
+
+    @staticmethod
+    def observed(
+        env: Any, *, steps: int, seed: int, policy: Callable[[Any], Any] | None = None
+    ) -> DiscreteFeatures:
+        """The features that an environment shows in so many steps, by random actions or those of a policy.
+
+        A feature is what the environment reports as `info["features"]`, or its reward where that is a vector,
+        as in MO-Gymnasium. Those that are hard to reach may be missing; `including` adds them.
+        """
+        found: dict[tuple[float, ...], None] = {}
+        env.action_space.seed(seed)
+        state, _ = env.reset(seed=seed)
+        for _ in range(positive_integer(steps, "steps")):
+            action = env.action_space.sample() if policy is None else policy(state)
+            state, reward, terminated, truncated, info = env.step(action)
+            vector = info.get("features", reward)
+            if np.ndim(vector) != 1:
+                raise InputError(
+                    f"{env} shows no features, neither in info nor as a vector reward; wrap it in "
+                    f"sfr_fa.environments.adapters.WithFeatures"
+                )
+            found[tuple(np.asarray(vector, dtype=np.float64).tolist())] = None
+            if terminated or truncated:
+                state, _ = env.reset()
+        distinct: list[tuple[float, ...]] = []
+        for vector in sorted(found):
+            if not distinct or not _same(np.array(vector), np.array(distinct)).any():
+                distinct.append(vector)
+        return DiscreteFeatures(np.array(distinct))
+
+    def including(self, *vectors: Any) -> DiscreteFeatures:
+        """This set with further vectors behind it; those that it holds already are not repeated."""
+        space = self
+        for vector in vectors:
+            values = _numbers(vector, self.dimensions)
+            if not _same(values, space.vectors).any():
+                space = DiscreteFeatures(np.vstack([space.vectors, values]))
+        return space
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, DiscreteFeatures) and np.array_equal(self.vectors, other.vectors)
@@ -58,7 +105,7 @@ class DiscreteFeatures:
         return self.vectors.shape[1]
 
     def index_of(self, features: Any) -> int:
-        """The row of `vectors` that equals `features`."""
+        """The row of `vectors` that `features` is, within TOLERANCE."""
         values = _numbers(features, self.dimensions)
         if values.ndim != 1:
             raise InputError(f"features have shape {values.shape}; one vector of {self.dimensions} is needed")
@@ -77,9 +124,15 @@ class DiscreteFeatures:
     def _lookup(self, vector: FloatArray) -> int:
         values = vector.tolist()
         row = self._row.get(tuple(values))
-        if row is None:
-            raise InputError(f"features {values} are none of the {self.size} declared feature vectors")
-        return row
+        if row is not None:
+            return row
+        same = _same(vector, self.vectors)
+        if not same.any():
+            raise InputError(
+                f"features {values} are none of the {self.size} declared feature vectors; declare them with "
+                f"feature_space.including({values})"
+            )
+        return int(same.argmax())
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,6 +182,16 @@ class BoxFeatures(KeepsArraysReadOnly):
 
 
 FeatureSpace = DiscreteFeatures | BoxFeatures
+
+
+def _width(vectors: FloatArray) -> FloatArray:
+    """How far from each declared number a feature may be."""
+    return TOLERANCE * np.maximum(1.0, np.abs(vectors))
+
+
+def _same(vector: FloatArray, vectors: FloatArray) -> NDArray[np.bool_]:
+    """Which rows of `vectors` the vector is."""
+    return np.all(np.abs(vectors - vector) <= _width(vectors), axis=1)
 
 
 def _numbers(features: Any, dimensions: int) -> FloatArray:
