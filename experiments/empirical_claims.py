@@ -27,13 +27,14 @@ from typing import Any
 import numpy as np
 import tyro
 
-from experiments import runs, tables
+from experiments import tables
 from experiments.figures import MIDDLES, SEED, level_settings, ratio
-from experiments.runs import Run
 from experiments.tables import Agreement, p_text
 from proofs_checks import p_values as printed_tables
 from proofs_checks.p_values import SIGNIFICANT
 from sfr_fa import statistics
+from sfr_fa.runs import load as runs
+from sfr_fa.runs.load import Run
 from sfr_fa.statistics import Interval
 from sfr_theory import cli, empirical
 from sfr_theory.catalogue import EXPERIMENTS

@@ -28,11 +28,12 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 from PIL import Image
 
-from experiments import runs, svg
-from experiments.runs import AgentRun, Run
+from experiments import svg
 from sfr_fa import statistics
 from sfr_fa.environments.layouts import BARRETO_LAYOUT, OBJECT_COLLECTION_LAYOUT, RACER_LAYOUT
 from sfr_fa.environments.rendering import ObjectCollectionPicture, RacerPicture
+from sfr_fa.runs import load as runs
+from sfr_fa.runs.load import AgentRun, Run
 from sfr_fa.statistics import Interval
 from sfr_fa.tasks import sample_racer_task
 from sfr_theory import cli, empirical

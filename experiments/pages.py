@@ -26,10 +26,11 @@ from pathlib import Path
 import numpy as np
 import tyro
 
-from experiments import empirical_claims, runs, tables
+from experiments import empirical_claims, tables
 from experiments.figures import MIDDLES, level_settings, pictures, ratio
-from experiments.runs import AgentRun, Run
 from sfr_fa import statistics
+from sfr_fa.runs import load as runs
+from sfr_fa.runs.load import AgentRun, Run
 from sfr_theory import cli
 from sfr_theory.claims import Outcome, Verdict
 from sfr_theory.errors import InputError

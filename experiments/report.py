@@ -25,7 +25,7 @@ from sfr_theory.claims import HTML_STYLE, Verdict, claims_html, verdict_html
 from sfr_theory.errors import InputError
 
 if TYPE_CHECKING:
-    from experiments.runs import Run
+    from sfr_fa.runs.load import Run
 
 STYLE = """
 :root { --ink: #1d2530; --soft: #5b6675; --line: #d9dee5; --panel: #f6f8fa; }
@@ -278,7 +278,7 @@ def experiments(folder: Path, demo: Path) -> Experiments:
 
 def demo_section(folder: Path) -> str:
     """What `make demo` has just run; nothing if it has not."""
-    from experiments import runs
+    from sfr_fa.runs import load as runs
 
     found, unreadable = runs.load_all(folder) if folder.is_dir() else ([], [])
     if not found and not unreadable:
@@ -295,7 +295,8 @@ def demo_section(folder: Path) -> str:
 
 def all_runs(folder: Path) -> Experiments:
     """Every run below a folder: the claims that they decide, then each with its figures and tables."""
-    from experiments import empirical_claims, runs, tables
+    from experiments import empirical_claims, tables
+    from sfr_fa.runs import load as runs
 
     shown = html.escape(str(folder))
     found, unreadable = runs.load_all(folder) if folder.is_dir() else ([], [])
@@ -334,7 +335,7 @@ def run_section(run: Run) -> str:
     from experiments import figures, tables
 
     title = f"{run.config['title']}, profile {run.profile}"
-    provenance = run.manifest["provenance"]
+    provenance = run.provenance
     packages = ", ".join(f"{name} {version}" for name, version in provenance.get("packages", {}).items())
     facts = (
         ("size", run.size),

@@ -14,8 +14,8 @@ from typing import Any
 import tyro
 from rich.table import Table
 
-from experiments import runs
 from sfr_fa.results import RunFolder, TrialState
+from sfr_fa.runs import load as runs
 from sfr_theory import cli
 from sfr_theory.errors import InputError
 

@@ -29,13 +29,13 @@ import tyro
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from experiments import runs
 from experiments.figures import MIDDLES, SEED, level_settings, ratio
-from experiments.runs import AgentRun, Run
 from experiments.wording import duration, rates_text
 from proofs_checks import p_values as printed_tables
 from proofs_checks.p_values import BELOW, DIGITS, SIGNIFICANT, Table
 from sfr_fa import statistics
+from sfr_fa.runs import load as runs
+from sfr_fa.runs.load import AgentRun, Run
 from sfr_fa.statistics import Comparison, FloatArray, Interval
 from sfr_theory import cli
 from sfr_theory.errors import InputError

@@ -490,13 +490,14 @@ def planned_combinations(config: Mapping[str, Any]) -> Counter[tuple[str, str]]:
     )
 
 
-def grid(results: Sequence[TrialResult], planned: Mapping[tuple[str, str], int]) -> tuple[GridPoint, ...]:
+def grid(results: Sequence[Any], planned: Mapping[tuple[str, str], int]) -> tuple[GridPoint, ...]:
     """All combinations of rates, and for each agent the one with the highest mean total return.
 
+    A result says what its `trial` was, its `total_return` and whether it `diverged`.
     `planned` says how many combinations each agent has: a grid of which some were not run has no winner yet,
     nor has one of unequal numbers of repetitions, which are not compared.
     """
-    groups: dict[tuple[str, str], dict[str, list[TrialResult]]] = {}
+    groups: dict[tuple[str, str], dict[str, list[Any]]] = {}
     for result in results:
         place = (result.trial["setting"]["name"], result.trial["agent"]["label"])
         groups.setdefault(place, {}).setdefault(canonical_json(result.trial["rates"]), []).append(result)

@@ -14,7 +14,7 @@ PACKAGES = ("sfr_theory", "proofs_checks", "sfr_fa", "experiments", "benchmarks"
 ALLOWED = {
     "sfr_theory": ("sfr_theory",),
     "proofs_checks": ("proofs_checks", "sfr_theory"),
-    "sfr_fa": ("sfr_fa", "sfr_theory.gpi", "sfr_theory.claims", "sfr_theory.errors"),
+    "sfr_fa": ("sfr_fa", "sfr_theory.gpi", "sfr_theory.claims", "sfr_theory.cli", "sfr_theory.errors"),
     "experiments": PACKAGES[:4],
     "benchmarks": PACKAGES,
 }

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments import empirical_claims, figures, pages, runs
+from experiments import empirical_claims, figures, pages
+from sfr_fa.runs import load as runs
 from sfr_theory import empirical
 from sfr_theory.catalogue import CATALOGUE
 from sfr_theory.errors import InputError

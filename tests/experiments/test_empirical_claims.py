@@ -6,9 +6,10 @@ import shutil
 import numpy as np
 import pytest
 
-from experiments import empirical_claims, runs
+from experiments import empirical_claims
 from proofs_checks import ledger
 from sfr_fa.results import RunFolder
+from sfr_fa.runs import load as runs
 from sfr_theory import cli, empirical
 from sfr_theory.catalogue import CATALOGUE, EXPERIMENTS
 from sfr_theory.claims import Verdict

@@ -8,7 +8,8 @@ import pytest
 from matplotlib.collections import PolyCollection
 from PIL import Image
 
-from experiments import figures, runs
+from experiments import figures
+from sfr_fa.runs import load as runs
 from sfr_theory.errors import InputError
 from tests.experiments.synthetic import agent, key_of, setting, write_run
 

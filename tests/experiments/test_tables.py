@@ -5,10 +5,11 @@ import json
 import numpy as np
 import pytest
 
-from experiments import runs, tables
+from experiments import tables
 from experiments.config import load_config
 from experiments.tables import Agreement
 from proofs_checks import p_values as printed
+from sfr_fa.runs import load as runs
 from sfr_fa.statistics import compare
 from tests.experiments.synthetic import agent, setting, write_run
 from tests.experiments.test_figures import AGENTS, GENERAL, KINDS, levels_run

@@ -1,7 +1,8 @@
 """Runs as figures, tables and claims see them: read from disk, checked, grouped by setting and agent.
 
-    find(results)   every run below a folder: RESULTS/NAME/PROFILE with a manifest.json
-    load(folder)    its usable trials, and sentences about the others
+    find(results)   every run below a folder: published tables, NAME.json beside NAME.csv, and folders of
+                    trials, NAME/PROFILE with a manifest.json
+    load(path)      its usable trials, and sentences about the others
 
 A trial is used if its checksums match, if it is what the manifest says it is (setting, agent, rates,
 repetition, seed, size: a label swapped in a result file is noticed even under a fresh checksum), if it has
@@ -13,7 +14,7 @@ the paper.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,12 +22,11 @@ from typing import Any
 import numpy as np
 
 from sfr_fa import results
-from sfr_fa.results import GridPoint, TrialResult, canonical_json, first_difference
+from sfr_fa.results import GridPoint, canonical_json, digest
+from sfr_fa.runs import publish
+from sfr_fa.runs.publish import Record
 from sfr_fa.statistics import FloatArray
 from sfr_theory.errors import InputError
-
-CHECKED = ("setting", "agent", "repetition", "seed", "tasks", "steps", "engine")
-"""Entries of a trial that follow from the manifest."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class AgentRun:
     label: str
     kind: str
     rates: Mapping[str, float]
-    trials: Mapping[int, TrialResult]
+    trials: Mapping[int, Record]
     clips: bool = True
     """Whether its values are clipped where they cannot be negative; an ablation compares."""
 
@@ -47,7 +47,7 @@ class AgentRun:
 
     @property
     def totals(self) -> FloatArray:
-        """Return over all tasks, one number a repetition."""
+        """Return over all tasks, one number per repetition."""
         return self.totals_of(self.repetitions)
 
     def totals_of(self, repetitions: Sequence[int]) -> FloatArray:
@@ -56,12 +56,12 @@ class AgentRun:
     @property
     def returns(self) -> FloatArray:
         """(repetitions, tasks)"""
-        return np.array([[row.total_return for row in trial.rows] for trial in self.trials.values()])
+        return np.array([trial.returns for trial in self.trials.values()])
 
     @property
     def seconds(self) -> FloatArray:
-        """Time of learning, one number a repetition."""
-        return np.array([sum(trial.seconds) for trial in self.trials.values()])
+        """Time of learning, one number per repetition."""
+        return np.array([trial.seconds for trial in self.trials.values()])
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,9 @@ class Run:
     """A run: what it was meant to be, what there is of it, and what is wrong with it."""
 
     path: Path
-    manifest: Mapping[str, Any]
+    config: Mapping[str, Any]
+    provenance: Mapping[str, Any]
+    """Where it was started."""
     agents: Mapping[tuple[str, str], AgentRun]
     """(setting, label) -> the agent at its best rates, if it has at least one usable trial."""
     grid: tuple[GridPoint, ...]
@@ -79,16 +81,20 @@ class Run:
     """One sentence about the agents that have no trial at all; empty if each has one."""
 
     @property
+    def trials(self) -> tuple[Record, ...]:
+        """All that figures and tables show."""
+        return tuple(trial for agent in self.agents.values() for trial in agent.trials.values())
+
+    @property
     def commits(self) -> str:
         """Where its trials were finished, each commit once; a run may be continued by a later one."""
-        trials = (trial for agent in self.agents.values() for trial in agent.trials.values())
-        found = {str(trial.provenance.get("commit") or "unknown")[:10] for trial in trials}
+        found = {str(trial.provenance.get("commit") or "unknown")[:10] for trial in self.trials}
         return ", ".join(sorted(found)) or "unknown"
 
     @property
-    def config(self) -> Mapping[str, Any]:
-        config: Mapping[str, Any] = self.manifest["config"]
-        return config
+    def fingerprint(self) -> str:
+        """A digest of the results that are shown."""
+        return digest(sorted((trial.key, trial.csv_sha256) for trial in self.trials))
 
     @property
     def name(self) -> str:
@@ -140,66 +146,61 @@ class Run:
 def existing(folder: Path) -> Path:
     """A folder of results that a command was given."""
     if not folder.is_dir():
-        raise InputError(f"there is no folder {folder}; experiments.run makes one, or name another")
+        raise InputError(f"there is no folder {folder}; a run makes one, or name another")
     return folder
 
 
+def published(folder: Path) -> list[Path]:
+    """The tables in a folder, without their ending, sorted."""
+    tables = {path.stem for path in folder.glob("*.csv")}
+    return sorted(folder / path.stem for path in folder.glob("*.json") if path.stem in tables)
+
+
 def find(folder: Path) -> list[Path]:
-    """The folders of runs, sorted."""
-    return sorted(path.parent for path in folder.rglob("manifest.json"))
+    """Published tables, then folders of trials, each sorted."""
+    return [*published(folder), *sorted(path.parent for path in folder.rglob("manifest.json"))]
 
 
-def load(folder: Path) -> Run:
+def load(path: Path) -> Run:
     """Read and check one run."""
-    try:
-        return _load(folder)
-    except InputError:
-        raise
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        # Signed, but not with what a run writes: there is no telling what a foreign file lacks.
-        raise InputError(
-            f"{folder} is not what experiments.run writes: {type(error).__name__}: {error}"
-        ) from error
+    is_folder = (path / "manifest.json").is_file()
+    finished = publish.from_folder(path) if is_folder else publish.read(path)
+    with publish.known_content(path, "a run"):
+        return _run(path, finished, _misplaced(path, finished.config) if is_folder else ())
 
 
-def _load(folder: Path) -> Run:
-    read = results.read_run(folder)
-    problems = list(read.problems)
-    problems += _undeclared(folder, read.manifest)
-    usable: list[TrialResult] = []
-    diverged: list[TrialResult] = []
-    notes: list[str] = []
-    expected = _expected(read.manifest["config"])
-    if len(expected) != len(read.manifest["trials"]):
-        problems.append(
-            f"the manifest of {folder} lists {len(read.manifest['trials'])} trials; its config has "
-            f"{len(expected)}"
-        )
-        expected = []
-    for key, trial in zip(read.manifest["trials"], expected, strict=False):
-        result = read.trials.get(key)
-        if result is None:
-            continue
-        problem = _difference(trial, result)
-        if problem:
-            problems.append(f"{folder / key} {problem}; it is left out")
-        elif result.diverged:
-            diverged.append(result)
-            notes.append(f"{key} diverged in task {result.rows[-1].task}; it is left out")
-        else:
-            usable.append(result)
-    lost, absent = _missing(read.manifest["config"], read.trials)
-    notes += lost
-    place = (read.manifest["config"]["name"], read.manifest["config"]["profile"])
-    if (folder.resolve().parent.name, folder.resolve().name) != place:
-        notes.append(f"the manifest is of {'/'.join(place)}, the folder is {folder}")
-    points = results.grid([*usable, *diverged], results.planned_combinations(read.manifest["config"]))
-    agents, remarks = _at_best_rates(read.manifest["config"], usable, points)
-    return Run(folder, read.manifest, agents, points, tuple(problems), (*notes, *remarks), absent)
+def _misplaced(folder: Path, config: Mapping[str, Any]) -> tuple[str, ...]:
+    place = (config["name"], config["profile"])
+    if (folder.resolve().parent.name, folder.resolve().name) == place:
+        return ()
+    return (f"the manifest is of {'/'.join(place)}, the folder is {folder}",)
+
+
+def _run(path: Path, finished: publish.Finished, remarks: Sequence[str]) -> Run:
+    records, config = finished.records.values(), finished.config
+    usable = [record for record in records if not record.diverged]
+    notes = [
+        f"{record.key} diverged in task {len(record.returns) - 1}; it is left out"
+        for record in records
+        if record.diverged
+    ]
+    lost, absent = _missing(config, records)
+    points = results.grid(list(records), results.planned_combinations(config))
+    agents, unfinished = _at_best_rates(config, usable, points)
+    return Run(
+        path,
+        config,
+        finished.provenance,
+        agents,
+        points,
+        finished.problems,
+        (*notes, *lost, *remarks, *unfinished),
+        absent,
+    )
 
 
 def load_all(folder: Path) -> tuple[list[Run], list[str]]:
-    """Every run below a folder, and a sentence for each whose manifest cannot be read."""
+    """Every run below a folder, and a sentence for each that cannot be read."""
     found, unreadable = [], []
     for path in find(folder):
         try:
@@ -209,53 +210,11 @@ def load_all(folder: Path) -> tuple[list[Run], list[str]]:
     return found, unreadable
 
 
-def _expected(config: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What each trial of the manifest must be, in its order: one repetition after the other."""
-    return [
-        {
-            "setting": part["setting"],
-            "agent": agent,
-            "repetition": repetition,
-            "seed": config["seed"],
-            "tasks": config["size"]["tasks"],
-            "steps": config["size"]["steps"],
-            "engine": config["engine"],
-        }
-        for repetition in range(config["size"]["repetitions"])
-        for part in config["parts"]
-        for agent in part["agents"]
-    ]
-
-
-def _difference(expected: Mapping[str, Any], result: TrialResult) -> str:
-    """Why a result is not of the trial that the manifest names; empty if it is."""
-    difference = first_difference(dict(expected), {name: result.trial.get(name) for name in CHECKED})
-    if difference:
-        return f"is not what the manifest says: {difference}"
-    if result.diverged:
-        return ""
-    if [row.task for row in result.rows] != list(range(expected["tasks"])):
-        return f"has {len(result.rows)} of {expected['tasks']} tasks, or not in order"
-    if any(row.steps != expected["steps"] for row in result.rows):
-        return f"has a task that was not learned for {expected['steps']} steps"
-    if not all(np.isfinite(row.total_return) for row in result.rows):
-        return "has a return that is not finite"
-    return ""
-
-
-def _undeclared(folder: Path, manifest: Mapping[str, Any]) -> Iterator[str]:
-    """Results that the manifest does not name."""
-    known = {f"{key}.csv" for key in manifest["trials"]} | {"grid.csv"}
-    for path in sorted(folder.rglob("*.csv")):
-        if str(path.relative_to(folder)) not in known:
-            yield f"{path} is not named in the manifest; it is left out"
-
-
-def _missing(config: Mapping[str, Any], trials: Mapping[str, TrialResult]) -> tuple[list[str], str]:
+def _missing(config: Mapping[str, Any], records: Collection[Record]) -> tuple[list[str], str]:
     """Sentences about agents that lack repetitions, alike ones together, and one about those not run."""
     there = {
-        (result.trial["setting"]["name"], canonical_json(result.trial["agent"]), result.trial["repetition"])
-        for result in trials.values()
+        (record.trial["setting"]["name"], canonical_json(record.trial["agent"]), record.trial["repetition"])
+        for record in records
     }
     every = range(config["size"]["repetitions"])
     lacking: dict[tuple[str, tuple[int, ...]], list[str]] = {}
@@ -296,7 +255,7 @@ def _not_run(absent: Mapping[str, Sequence[str]], settings: int) -> str:
 
 
 def _at_best_rates(
-    config: Mapping[str, Any], usable: Sequence[TrialResult], points: Sequence[GridPoint]
+    config: Mapping[str, Any], usable: Sequence[Record], points: Sequence[GridPoint]
 ) -> tuple[dict[tuple[str, str], AgentRun], list[str]]:
     """Each agent at the rates with the highest mean total return, in the order of the config."""
     groups: dict[tuple[str, str], dict[str, AgentRun]] = {}

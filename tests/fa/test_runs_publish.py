@@ -1,0 +1,186 @@
+"""A run as one table: nothing is lost or changed, more is added, and what differs is refused."""
+
+import json
+
+import numpy as np
+import pytest
+
+from sfr_fa.results import RunFolder, TaskRow, digest
+from sfr_fa.runs import load, publish
+from sfr_theory.errors import InputError
+from tests.experiments.synthetic import PROVENANCE, agent, key_of, setting, write_run
+
+GENERAL, LINEAR = setting("general"), setting("linear", tasks="linear")
+Q, SF, SFR = agent("Q"), agent("SF"), agent("SFR")
+GRID = [agent("SF-R", reward_learning_rate=rate) for rate in (0.1, 1 / 3)]
+
+
+def random(place, setup, repetition, rng):
+    return rng.normal(100, 30, 12)
+
+
+def command(*folders, output):
+    return publish.main(publish.Options(tuple(map(str, folders)), str(output)))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Two settings, a grid of rates, and a repetition that is missing."""
+    lost = {key_of(LINEAR, SF, 1)}
+    return write_run(
+        tmp_path / "runs", "mine", [(GENERAL, [Q, SF, *GRID]), (LINEAR, [SF])], random, leave_out=lost
+    )
+
+
+def test_a_published_run_is_the_run(folder, tmp_path):
+    assert command(folder, output=tmp_path) == 0
+    before, after = load.load(folder), load.load(tmp_path / "mine")
+    assert list(after.agents) == list(before.agents)
+    for place, run in before.agents.items():
+        assert after.agents[place].rates == run.rates
+        assert after.agents[place].repetitions == run.repetitions
+        np.testing.assert_array_equal(after.agents[place].returns, run.returns)
+        np.testing.assert_array_equal(after.agents[place].totals, run.totals)
+        np.testing.assert_array_equal(after.agents[place].seconds, run.seconds)
+    for name in ("config", "provenance", "notes", "problems", "not_run", "commits", "fingerprint"):
+        assert getattr(after, name) == getattr(before, name)
+    assert sorted(map(repr, after.grid)) == sorted(map(repr, before.grid))
+
+
+def test_the_table_is_tidy(folder, tmp_path):
+    command(folder, output=tmp_path)
+    header, first, *rows = (tmp_path / "mine.csv").read_text().splitlines()
+    assert header == "setting,agent,rates,repetition,task,total_return"
+    expected = load.load(folder).agents["general", "Q"].returns[0, 0]
+    assert first == f"general,Q,0.005,0,0,{float(expected)!r}"
+    assert len(rows) + 1 == 12 * (5 * 3 - 1)
+    assert any(row.startswith("general,SF-R,0.005/0.333333,2,11,") for row in rows)
+
+
+def test_publishing_again_adds_what_is_new(folder, tmp_path):
+    command(folder, output=tmp_path)
+    before = (tmp_path / "mine.csv").read_bytes()
+    command(folder, output=tmp_path)
+    assert (tmp_path / "mine.csv").read_bytes() == before
+    parts = [(GENERAL, [Q, SF, *GRID]), (LINEAR, [SF])]
+    whole = write_run(tmp_path / "later", "mine", parts, random)
+    command(whole, output=tmp_path)
+    assert load.load(tmp_path / "mine").agents["linear", "SF"].repetitions == (0, 1, 2)
+    # What an earlier folder has is there already.
+    command(folder, output=tmp_path)
+    assert load.load(tmp_path / "mine").agents["linear", "SF"].repetitions == (0, 1, 2)
+
+
+def test_a_config_may_gain_agents_and_settings(tmp_path):
+    def constant(place, setup, repetition, rng):
+        return np.full(12, float(repetition))
+
+    first = write_run(tmp_path / "first", "mine", [(GENERAL, [Q, SFR])], constant)
+    second = write_run(tmp_path / "second", "mine", [(GENERAL, [Q, SF, SFR]), (LINEAR, [SF])], constant)
+    command(first, second, output=tmp_path / "one")
+    command(second, first, output=tmp_path / "other")
+    for order in ("one", "other"):
+        run = load.load(tmp_path / order / "mine")
+        assert list(run.agents) == [
+            ("general", "Q"), ("general", "SF"), ("general", "SFR"), ("linear", "SF"),
+        ]  # fmt: skip
+    assert (tmp_path / "one" / "mine.csv").read_bytes() == (tmp_path / "other" / "mine.csv").read_bytes()
+
+
+def test_a_config_may_gain_an_option_that_is_not_used(folder, tmp_path):
+    """What a later version leaves at null is what an earlier one did not know."""
+    command(folder, output=tmp_path)
+    before = load.load(tmp_path / "mine")
+    parts = [
+        (place, [setup | {"rule": None} for setup in agents])
+        for place, agents in ((GENERAL, [Q, SF, *GRID]), (LINEAR, [SF]))
+    ]
+    command(write_run(tmp_path / "later", "mine", parts, random), output=tmp_path)
+    after = load.load(tmp_path / "mine")
+    assert list(after.agents) == list(before.agents)
+    assert not after.notes
+    used = [(GENERAL, [agent("Q", rule="other")])]
+    with pytest.raises(InputError, match="differs"):
+        command(write_run(tmp_path / "other", "mine", used, lambda *_: np.ones(12)), output=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"returns": lambda *_: np.ones(12)}, "general/Q/0.005/rep-00 differs"),
+        ({"seed": 1}, "seed was 0 and is 1"),
+        ({"profile": "smoke", "size": (12, 20_000, 3)}, "profile"),
+        ({"parts": [(GENERAL | {"gamma": 0.5}, [Q, SF, *GRID])]}, "setting.gamma was 0.95 and is 0.5"),
+    ],
+    ids=["numbers", "seed", "profile", "setting"],
+)
+def test_what_differs_is_refused_and_nothing_is_written(folder, tmp_path, change, words):
+    command(folder, output=tmp_path)
+    before = {path: path.read_bytes() for path in tmp_path.glob("mine.*")}
+    options = {"parts": [(GENERAL, [Q, SF, *GRID]), (LINEAR, [SF])], "returns": random} | change
+    other = write_run(tmp_path / "other", "mine", **options)
+    with pytest.raises(InputError, match=words) as error:
+        command(other, output=tmp_path)
+    assert "--output" in str(error.value)
+    assert {path: path.read_bytes() for path in tmp_path.glob("mine.*")} == before
+
+
+def test_a_damaged_trial_is_not_published(folder, tmp_path):
+    table = RunFolder(folder).csv_path(key_of(GENERAL, Q, 0))
+    table.write_bytes(table.read_bytes() + b"\n")
+    with pytest.raises(InputError, match=r"rep-00\.csv is damaged.*nothing of"):
+        command(folder, output=tmp_path)
+    assert not list(tmp_path.glob("mine.*"))
+
+
+def test_every_changed_number_is_noticed(folder, tmp_path):
+    command(folder, output=tmp_path)
+    for ending in ("csv", "json"):
+        path = tmp_path / f"mine.{ending}"
+        good = path.read_bytes()
+        for position in range(50, len(good), len(good) // 40):
+            changed = bytes([good[position] ^ 1])
+            path.write_bytes(good[:position] + changed + good[position + 1 :])
+            if ending == "json" and good[position : position + 1].isspace():
+                continue
+            with pytest.raises(InputError):
+                load.load(tmp_path / "mine")
+        path.write_bytes(good)
+    load.load(tmp_path / "mine")
+    (tmp_path / "mine.csv").unlink()
+    with pytest.raises(InputError, match=r"mine\.csv"):
+        load.load(tmp_path / "mine")
+
+
+@pytest.mark.parametrize("entry", ["config", "trials", "provenances", "csv_sha256"])
+def test_signed_files_of_others_get_a_sentence(folder, tmp_path, entry):
+    command(folder, output=tmp_path)
+    path = tmp_path / "mine.json"
+    content = json.loads(path.read_text())
+    del content["sha256"], content[entry]
+    path.write_text(json.dumps({**content, "sha256": digest(content)}))
+    found, unreadable = load.load_all(tmp_path)
+    assert [run.path for run in found] == [folder]
+    assert len(unreadable) == 1
+    assert "mine is not what sfr_fa.runs.publish writes" in unreadable[0]
+
+
+def test_a_diverged_trial_stays_one(folder, tmp_path):
+    key = key_of(GENERAL, Q, 1)
+    here = RunFolder(folder)
+    content = json.loads(here.json_path(key).read_text())
+    here.json_path(key).unlink()
+    here.csv_path(key).unlink()
+    rows = [TaskRow(0, 1.5, 20_000, 1, 20_000, 1, -1, 0, False), TaskRow(1, np.nan, 7, 1, 7, 1, -1, 0, True)]
+    here.write_result(key, content["trial"], rows, [0.5, 0.5], content["tasks_sha256"], PROVENANCE, ())
+    command(folder, output=tmp_path)
+    run = load.load(tmp_path / "mine")
+    assert run.notes == load.load(folder).notes
+    assert run.agents["general", "Q"].repetitions == (0, 2)
+
+
+def test_without_a_folder_there_is_a_sentence(tmp_path):
+    with pytest.raises(InputError, match="name at least one folder"):
+        command(output=tmp_path)
+    with pytest.raises(InputError, match="cannot read"):
+        command(tmp_path, output=tmp_path)
