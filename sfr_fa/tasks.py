@@ -57,21 +57,21 @@ class AdditiveReward(Protocol):
     def reward(self, features: Any) -> FloatArray: ...
 
 
-class _DataTask(KeepsArraysReadOnly):
+class DataTask(KeepsArraysReadOnly):
     """A task that is fully described by `to_json`, which also tells when two tasks are equal."""
 
     def to_json(self) -> dict[str, Any]:
         raise NotImplementedError
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _DataTask) and self.to_json() == other.to_json()
+        return isinstance(other, DataTask) and self.to_json() == other.to_json()
 
     def __hash__(self) -> int:
         return hash(str(self.to_json()))
 
 
 @dataclass(frozen=True, eq=False)
-class LinearTask(_DataTask):
+class LinearTask(DataTask):
     """R(phi) = phi . w, weights of shape (n,)."""
 
     weights: FloatArray
@@ -88,14 +88,14 @@ class LinearTask(_DataTask):
         return self.weights[k] * np.asarray(x, dtype=np.float64)
 
     def reward(self, features: Any) -> FloatArray:
-        return _features(features, self.dimensions) @ self.weights
+        return features_of(features, self.dimensions) @ self.weights
 
     def to_json(self) -> dict[str, Any]:
         return {"kind": "linear", "weights": self.weights.tolist()}
 
 
 @dataclass(frozen=True, eq=False)
-class TableTask(_DataTask):
+class TableTask(DataTask):
     """A reward for each feature of a discrete set, rewards of shape (F,)."""
 
     space: DiscreteFeatures
@@ -123,7 +123,7 @@ class TableTask(_DataTask):
 
 
 @dataclass(frozen=True, eq=False)
-class GaussianTask(_DataTask):
+class GaussianTask(DataTask):
     """Preferred values of each feature: r_k(x) = 1/n max_j exp(-(x - mu_j)^2 / sigma_j).
 
     This is eq:racer_env_reward_func: `components[k]` lists the (mu_j, sigma_j) of dimension k, and the factor
@@ -314,7 +314,8 @@ def sample_racer_task(rng: np.random.Generator, unit: float = 1.0) -> GaussianTa
     return GaussianTask(tuple(components))
 
 
-def _features(features: Any, dimensions: int) -> FloatArray:
+def features_of(features: Any, dimensions: int) -> FloatArray:
+    """`features` as vectors of the length that a task rewards: (..., n)."""
     values = np.asarray(features, dtype=np.float64)
     if values.ndim == 0 or values.shape[-1] != dimensions:
         raise InputError(
@@ -324,7 +325,7 @@ def _features(features: Any, dimensions: int) -> FloatArray:
 
 
 def _sum_of_components(task: AdditiveReward, features: Any) -> FloatArray:
-    values = _features(features, task.dimensions)
+    values = features_of(features, task.dimensions)
     return sum(
         (task.component(k, values[..., k]) for k in range(task.dimensions)), np.zeros(values.shape[:-1])
     )

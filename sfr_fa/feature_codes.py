@@ -1,0 +1,193 @@
+"""Joint codes z(phi) in R^D of all feature dimensions at once, and how a reward function is fitted to them.
+
+SF sums phi itself, SFR the indicator of phi, CSFR a tent code of each dimension. What rewards can be valued
+follows from the code: Q = v . psi_z is exact where R(phi) = v . z(phi). Tents of single dimensions add up
+functions of one dimension each; a code of all dimensions together knows interactions too, at the price of a D
+that grows with the volume that features fill.
+
+    KernelCode    z_j = exp(-|phi - c_j|^2 / (2 w^2)) / sum_i exp(-|phi - c_i|^2 / (2 w^2))    sums to 1
+    FourierCode   z_j = sqrt(2 / D) cos(omega_j . phi + b_j),  omega_j ~ N(0, w^-2), b_j ~ U(0, 2 pi)
+    CellCode      z_j = 1 if c_j is the nearest centre to phi, else 0
+
+Centres come from features that were observed (`place_centres`: k-means); the width w of bumps is the median
+distance of a centre to the nearest other one.
+
+A known reward is read with the v that minimises sum_m (R(phi_m) - v . z(phi_m))^2 + ridge |v|^2 over points
+phi_m that occur (`ridge_fit`). Every fifth point is kept back; the residuals there are what no amount of
+learning can mend (T2'' in docs/theory.md).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from scipy.cluster.vq import kmeans2
+from scipy.spatial import cKDTree
+
+from sfr_fa.arrays import FloatArray, KeepsArraysReadOnly, finite_array, positive_integer, positive_number
+from sfr_fa.tasks import Task, rewards_of
+from sfr_theory.errors import InputError
+
+
+class FeatureCode(Protocol):
+    """z(phi), vectorised over leading axes: (..., n) -> (..., D)."""
+
+    @property
+    def dimensions(self) -> int:
+        """n."""
+
+    @property
+    def size(self) -> int:
+        """D."""
+
+    def encode(self, features: FloatArray) -> FloatArray: ...
+
+
+@dataclass(frozen=True, eq=False)
+class KernelCode(KeepsArraysReadOnly):
+    """Normalised Gaussian bumps at centres (D, n), all of one width."""
+
+    centres: FloatArray
+    width: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "centres", finite_array(self.centres, "centres", ("centres", "dimensions")))
+        object.__setattr__(self, "width", positive_number(self.width, "width"))
+
+    @staticmethod
+    def observed(points: FloatArray, size: int, rng: np.random.Generator) -> KernelCode:
+        """`size` bumps where features were observed, as wide as their centres are apart."""
+        centres = place_centres(points, size, rng)
+        return KernelCode(centres, distance_between(centres))
+
+    @property
+    def dimensions(self) -> int:
+        return self.centres.shape[1]
+
+    @property
+    def size(self) -> int:
+        return len(self.centres)
+
+    def encode(self, features: FloatArray) -> FloatArray:
+        exponent = -squared_distances(features, self.centres) / (2 * self.width**2)
+        # Relative to the nearest centre: far from all of them the code is that centre's and not 0 / 0.
+        bumps = np.exp(exponent - exponent.max(axis=-1, keepdims=True))
+        return bumps / bumps.sum(axis=-1, keepdims=True)
+
+
+@dataclass(frozen=True, eq=False)
+class FourierCode(KeepsArraysReadOnly):
+    """Random Fourier features (Rahimi & Recht 2007) of a Gaussian kernel: frequencies (D, n), phases (D,)."""
+
+    frequencies: FloatArray
+    phases: FloatArray
+
+    def __post_init__(self) -> None:
+        frequencies = finite_array(self.frequencies, "frequencies", ("waves", "dimensions"))
+        phases = finite_array(self.phases, "phases", ("waves",))
+        if len(phases) != len(frequencies):
+            raise InputError(
+                f"phases has {len(phases)} entries; it needs one for each of the {len(frequencies)} waves"
+            )
+        object.__setattr__(self, "frequencies", frequencies)
+        object.__setattr__(self, "phases", phases)
+
+    @staticmethod
+    def random(dimensions: int, size: int, width: float, rng: np.random.Generator) -> FourierCode:
+        """Waves of a Gaussian kernel of this width."""
+        frequencies = rng.normal(0.0, 1 / positive_number(width, "width"), (size, dimensions))
+        return FourierCode(frequencies, rng.uniform(0.0, 2 * np.pi, size))
+
+    @property
+    def dimensions(self) -> int:
+        return self.frequencies.shape[1]
+
+    @property
+    def size(self) -> int:
+        return len(self.frequencies)
+
+    def encode(self, features: FloatArray) -> FloatArray:
+        waves = np.asarray(features, dtype=np.float64) @ self.frequencies.T + self.phases
+        return np.sqrt(2 / self.size) * np.cos(waves)
+
+
+@dataclass(frozen=True, eq=False)
+class CellCode(KeepsArraysReadOnly):
+    """The indicator of the nearest of the centres (D, n); of equally near ones the first."""
+
+    centres: FloatArray
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "centres", finite_array(self.centres, "centres", ("centres", "dimensions")))
+
+    @property
+    def dimensions(self) -> int:
+        return self.centres.shape[1]
+
+    @property
+    def size(self) -> int:
+        return len(self.centres)
+
+    def encode(self, features: FloatArray) -> FloatArray:
+        return np.eye(self.size)[squared_distances(features, self.centres).argmin(axis=-1)]
+
+
+def squared_distances(features: FloatArray, centres: FloatArray) -> FloatArray:
+    """|phi - c_j|^2: (..., n) -> (..., D)."""
+    return np.square(np.asarray(features, dtype=np.float64)[..., None, :] - centres).sum(axis=-1)
+
+
+def place_centres(points: FloatArray, size: int, rng: np.random.Generator) -> FloatArray:
+    """`size` centres that k-means finds in observed features (m, n)."""
+    points = finite_array(points, "points", ("points", "dimensions"))
+    size = positive_integer(size, "size")
+    distinct = len(np.unique(points, axis=0))
+    if distinct < size:
+        raise InputError(
+            f"points has {distinct} distinct features for {size} centres; observe more steps or take fewer "
+            f"centres"
+        )
+    centres, _ = kmeans2(points, size, minit="++", rng=rng)
+    return np.asarray(centres, dtype=np.float64)
+
+
+def distance_between(centres: FloatArray) -> float:
+    """The median distance of a centre to the nearest other one."""
+    if len(centres) < 2:
+        raise InputError("one centre has no neighbour to tell a width; pass the width yourself")
+    distances, _ = cKDTree(centres).query(centres, k=2)
+    return float(np.median(distances[:, 1]))
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """v, and what it misses on points that it was not fitted to."""
+
+    vector: FloatArray
+    rms: float
+    largest: float
+    spread: float
+    """The standard deviation of the rewards there: rms / spread is the part that the code cannot express."""
+
+
+def ridge_fit(encoded: FloatArray, rewards: FloatArray, ridge: float) -> Fit:
+    """Fit v to all points but every fifth, and measure it on those; encoded (m, D), rewards (m,)."""
+    if len(encoded) < 5:
+        raise InputError(f"a fit needs at least 5 points, not {len(encoded)}")
+    held = np.arange(len(encoded)) % 5 == 4
+    z, R = encoded[~held], rewards[~held]
+    vector = np.linalg.solve(z.T @ z + ridge * np.eye(z.shape[1]), z.T @ R)
+    missed = rewards[held] - encoded[held] @ vector
+    return Fit(
+        vector,
+        rms=float(np.sqrt(np.mean(missed**2))),
+        largest=float(np.abs(missed).max()),
+        spread=float(rewards[held].std()),
+    )
+
+
+def fit_reward(code: FeatureCode, task: Task, points: FloatArray, ridge: float) -> Fit:
+    """The fit of a known reward function on features that occur."""
+    return ridge_fit(code.encode(points), rewards_of(task, points), ridge)

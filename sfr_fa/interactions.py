@@ -1,0 +1,128 @@
+"""Rewards with interactions: whether one feature pays depends on another.
+
+    R(phi) = sum_t c_t exp(-sum_k s_{t,k} (phi_k - mu_{t,k})^2)
+
+is a sum of products of Gaussians; a dimension with s = 0 takes no part in a product. With gates
+g_k = exp(-(phi_k - mu_k)^2 / sigma_k), "feature k is about mu_k", it holds every function of gates:
+
+    AND        g_i g_j                       and_not    g_i - g_i g_j
+    XOR        g_i + g_j - 2 g_i g_j         parity     (1 - prod_k (1 - 2 g_k)) / 2
+    bumps      places in the space of all features at once
+
+None of them is a sum of functions of single features, which is all that the tents of CSFR can express.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sfr_fa.arrays import FloatArray, finite_array
+from sfr_fa.environments.layouts import RACER_LAYOUT
+from sfr_fa.feature_spaces import RACER_FEATURES
+from sfr_fa.tasks import DataTask, features_of
+from sfr_theory.errors import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class ProductTask(DataTask):
+    """R(phi) = sum_t c_t exp(-sum_k s_{t,k} (phi_k - mu_{t,k})^2): coefficients (T,), mu and s (T, n)."""
+
+    coefficients: FloatArray
+    mu: FloatArray
+    sharpness: FloatArray
+
+    def __post_init__(self) -> None:
+        coefficients = finite_array(self.coefficients, "coefficients", ("terms",))
+        mu = finite_array(self.mu, "mu", ("terms", "dimensions"))
+        sharpness = finite_array(self.sharpness, "sharpness", ("terms", "dimensions"))
+        if not len(coefficients) == len(mu) or mu.shape != sharpness.shape:
+            raise InputError(
+                f"coefficients, mu and sharpness have shapes {coefficients.shape}, {mu.shape} and "
+                f"{sharpness.shape}; they need (terms,), (terms, dimensions) and (terms, dimensions)"
+            )
+        if (sharpness < 0).any():
+            raise InputError(f"sharpness has an entry of {sharpness.min()}; none may be negative")
+        for name, array in (("coefficients", coefficients), ("mu", mu), ("sharpness", sharpness)):
+            object.__setattr__(self, name, array)
+
+    @property
+    def dimensions(self) -> int:
+        return self.mu.shape[1]
+
+    def reward(self, features: Any) -> FloatArray:
+        distance = features_of(features, self.dimensions)[..., None, :] - self.mu
+        return np.exp(-(self.sharpness * distance**2).sum(axis=-1)) @ self.coefficients
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "kind": "products",
+            "coefficients": self.coefficients.tolist(),
+            "mu": self.mu.tolist(),
+            "sharpness": self.sharpness.tolist(),
+        }
+
+
+def of_gates(coefficients: dict[frozenset[int], float], mu: FloatArray, sigma: FloatArray) -> ProductTask:
+    """sum over sets A of c_A prod_{k in A} g_k, with g_k = exp(-(phi_k - mu_k)^2 / sigma_k)."""
+    takes_part = np.array([[k in members for k in range(len(mu))] for members in coefficients])
+    sharpness = np.where(takes_part, 1 / sigma, 0.0)
+    return ProductTask(np.array(list(coefficients.values())), np.where(takes_part, mu, 0.0), sharpness)
+
+
+def conjunction(i: int, j: int) -> dict[frozenset[int], float]:
+    return {frozenset({i, j}): 1.0}
+
+
+def but_not(i: int, j: int) -> dict[frozenset[int], float]:
+    return {frozenset({i}): 1.0, frozenset({i, j}): -1.0}
+
+
+def exclusive(i: int, j: int) -> dict[frozenset[int], float]:
+    return {frozenset({i}): 1.0, frozenset({j}): 1.0, frozenset({i, j}): -2.0}
+
+
+def parity(dimensions: int) -> dict[frozenset[int], float]:
+    """(1 - prod_k (1 - 2 g_k)) / 2, expanded: a set of m gates has the coefficient -(-2)^m / 2."""
+    return {
+        frozenset(members): -((-2.0) ** size) / 2
+        for size in range(1, dimensions + 1)
+        for members in itertools.combinations(range(dimensions), size)
+    }
+
+
+GATE_MU, GATE_SIGMA = (0.2, 0.7), (0.02, 0.04)
+"""Gates of the samplers: mu and sigma are uniform in these ranges."""
+BUMP_SIGMA = 0.02
+
+
+def _gates(rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+    n = RACER_FEATURES.dimensions
+    return rng.uniform(*GATE_MU, n), rng.uniform(*GATE_SIGMA, n)
+
+
+def distances_of_random_places(rng: np.random.Generator, count: int) -> FloatArray:
+    """Features of places that are uniform on the racer's torus, (count, n)."""
+    apart = np.abs(rng.random((count, 1, 2)) - RACER_LAYOUT.markers)
+    return np.linalg.norm(np.minimum(apart, 1 - apart), axis=-1) / 0.5**0.5
+
+
+def sample_parity_task(rng: np.random.Generator) -> ProductTask:
+    """An odd number of the racer's three gates is open."""
+    mu, sigma = _gates(rng)
+    return of_gates(parity(len(mu)), mu, sigma)
+
+
+def sample_mixed_task(rng: np.random.Generator) -> ProductTask:
+    """AND, AND NOT or XOR of two of the racer's markers, or two bumps in the space of all three distances."""
+    n = RACER_FEATURES.dimensions
+    kind = rng.integers(4)
+    if kind == 3:
+        # Bumps lie where a place on the torus can be: at the distances of a random place from the markers.
+        return ProductTask(np.ones(2), distances_of_random_places(rng, 2), np.full((2, n), 1 / BUMP_SIGMA))
+    mu, sigma = _gates(rng)
+    i, j = rng.permutation(n)[:2]
+    return of_gates((conjunction, but_not, exclusive)[kind](int(i), int(j)), mu, sigma)

@@ -1,0 +1,109 @@
+"""Joint codes of features, against answers by hand, and what fits to them can and cannot express."""
+
+import numpy as np
+import pytest
+
+from sfr_fa.agents.cumulants import TentCode
+from sfr_fa.feature_codes import (
+    CellCode,
+    FourierCode,
+    KernelCode,
+    distance_between,
+    fit_reward,
+    place_centres,
+    ridge_fit,
+)
+from sfr_fa.feature_spaces import RACER_FEATURES
+from sfr_fa.interactions import distances_of_random_places, sample_parity_task
+from sfr_fa.tasks import FunctionTask, LinearTask, sample_racer_task
+from sfr_theory.errors import InputError
+
+CENTRES = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]])
+
+
+def test_bumps_by_hand():
+    code = KernelCode(CENTRES, width=0.5)
+    near = np.exp(-np.array([0.25, 0.25, 4.25]) / 0.5)
+    np.testing.assert_allclose(code.encode([0.5, 0.0]), near / near.sum(), rtol=1e-14)
+    many = np.random.default_rng(0).normal(0, 50, (4, 7, 2))
+    np.testing.assert_allclose(code.encode(many).sum(axis=-1), 1)
+    # A place from where every bump has underflown belongs to the nearest centre.
+    np.testing.assert_allclose(code.encode([400.0, 0.0]), [0, 1, 0], atol=1e-12)
+
+
+def test_waves_make_the_gaussian_kernel():
+    """E[z(x) . z(y)] = exp(-|x - y|^2 / (2 w^2)); with D waves it is off by about D^-1/2."""
+    code = FourierCode.random(2, 40_000, 0.7, np.random.default_rng(1))
+    x, y = np.array([0.1, 0.4]), np.array([0.5, -0.2])
+    kernel = np.exp(-np.square(x - y).sum() / (2 * 0.49))
+    assert code.encode(x) @ code.encode(y) == pytest.approx(kernel, abs=0.02)
+
+
+def test_cells_are_indicators_of_the_nearest_centre():
+    np.testing.assert_array_equal(CellCode(CENTRES).encode([[0.9, 0.1], [0.5, 0.0]]), [[0, 1, 0], [1, 0, 0]])
+
+
+def test_centres_lie_where_features_were_seen():
+    rng = np.random.default_rng(2)
+    blobs = np.array([[0.0, 0.0], [5.0, 0.0], [0.0, 9.0]])
+    points = (blobs[:, None] + rng.normal(0, 0.01, (3, 50, 2))).reshape(-1, 2)
+    centres = place_centres(points, 3, rng)
+    np.testing.assert_allclose(centres[np.lexsort(centres.T)], blobs, atol=0.01)
+    assert distance_between(blobs) == 5
+
+
+def test_ridge_fit_is_the_normal_equations_and_reports_what_it_missed():
+    rng = np.random.default_rng(3)
+    z, v = rng.normal(size=(400, 6)), rng.normal(size=6)
+    exact = ridge_fit(z, z @ v, 1e-12)
+    np.testing.assert_allclose(exact.vector, v, atol=1e-10)
+    assert exact.largest < 1e-9
+    # 1 is added where it is only seen by the held-out points: all of it is missed there.
+    rewards = z @ v + (np.arange(400) % 5 == 4)
+    missed = ridge_fit(z, rewards, 1e-12)
+    assert missed.rms == pytest.approx(1)
+    assert missed.largest == pytest.approx(1)
+    assert np.linalg.norm(ridge_fit(z, z @ v, 1e4).vector) < 0.1 * np.linalg.norm(v)
+
+
+def test_only_joint_codes_express_interactions():
+    """Parity of three gates: sums of functions of single distances miss much of its variance, bumps little."""
+    rng = np.random.default_rng(4)
+    points = distances_of_random_places(rng, 4000)
+    bumps, tents = KernelCode.observed(points, 128, rng), TentCode(RACER_FEATURES, 21)
+    encoded = tents.encode(points).reshape(len(points), -1)
+    missed = []
+    for _ in range(10):
+        task = sample_parity_task(rng)
+        fits = fit_reward(bumps, task, points, 1e-3), ridge_fit(encoded, task.reward(points), 1e-3)
+        missed.append([(fit.rms / fit.spread) ** 2 for fit in fits])
+    joint, additive = np.mean(missed, axis=0)
+    assert joint < 0.03
+    assert additive > 0.4
+    task = sample_racer_task(rng)  # a sum over dimensions: the other way round
+    assert ridge_fit(encoded, task.reward(points), 1e-3).rms < fit_reward(bumps, task, points, 1e-3).rms
+
+
+def test_a_constant_reward_is_exact_for_bumps():
+    points = distances_of_random_places(np.random.default_rng(5), 500)
+    code = KernelCode.observed(points, 10, np.random.default_rng(6))
+    fit = fit_reward(code, FunctionTask(lambda phi: 2.0 + 0 * phi[..., 0]), points, 1e-9)
+    np.testing.assert_allclose(fit.vector, 2, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("make", "place", "fix"),
+    [
+        (lambda: KernelCode(CENTRES, 0.0), "width", "positive"),
+        (lambda: KernelCode([[np.nan]], 1.0), "centres[0, 0]", "finite"),
+        (lambda: FourierCode(np.ones((3, 2)), np.ones(2)), "phases", "3"),
+        (lambda: place_centres(np.ones((50, 2)), 4, np.random.default_rng(0)), "points", "fewer"),
+        (lambda: distance_between(np.ones((1, 2))), "one centre", "width"),
+        (lambda: fit_reward(CellCode(CENTRES), LinearTask([1, 1]), np.ones((3, 2)), 1.0), "points", "5"),
+    ],
+)
+def test_bad_input_names_the_place_and_the_fix(make, place, fix):
+    with pytest.raises(InputError) as caught:
+        make()
+    assert place in str(caught.value)
+    assert fix in str(caught.value)
