@@ -67,7 +67,7 @@ def test_ridge_fit_is_the_normal_equations_and_reports_what_it_missed():
 
 
 def test_only_joint_codes_express_interactions():
-    """Parity of three gates: sums of functions of single distances miss much of its variance, bumps little."""
+    """Parity: sums of functions of single distances miss much of the variance, bumps little."""
     rng = np.random.default_rng(4)
     points = distances_of_random_places(rng, 4000)
     bumps, tents = KernelCode.observed(points, 128, rng), TentCode(RACER_FEATURES, 21)
