@@ -1,0 +1,119 @@
+"""Which combination of learning rates wins, without running the whole grid.
+
+All combinations start with few repetitions. A repetition means the same tasks, noise and exploration to all
+of them (common random numbers), so they are compared pair by pair: with x_c(k) the total return of
+combination c in repetition k, and b the one whose mean is highest so far, let m and s be mean and standard
+deviation of the differences x_b(k) - x_c(k), k = 1 ... r. A combination is dropped where
+
+    m / (s' / sqrt(r))  >  t,        s'^2 = (4 s_0^2 + (r - 1) s^2) / (4 + r - 1).
+
+Few repetitions tell s badly, so it is drawn towards s_0, the median of the pairs' deviations, as if that
+had been seen four times (a moderated t statistic; Smyth 2004). t is the quantile of Student's distribution
+with 4 + r - 1 degrees of freedom at ERROR, shared evenly among the rounds: the best combination can be
+dropped by mistake once a round. Those that are left get more repetitions, and in the last round all.
+
+`plan` is a function of the results there are: what to run next, what was dropped when and why, and the
+winner once nothing is left to run. A race that was stopped is resumed by asking again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import numpy as np
+from scipy import stats
+
+from sfr_fa.arrays import FloatArray
+from sfr_theory.errors import InputError
+
+ERROR = 0.05
+"""How often the best combination may be dropped by mistake in a whole race, if differences are normal."""
+PRIOR_DEGREES = 4
+"""How many observations the common deviation s_0 counts for."""
+ROUNDS = (2, 3, 5, 10)
+"""How many repetitions those that are left have after each round."""
+
+Combination = TypeVar("Combination")
+
+
+@dataclass(frozen=True)
+class Dropped(Generic[Combination]):
+    """A combination that fell behind."""
+
+    combination: Combination
+    repetitions: int
+    behind: Combination
+    difference: float
+    """m: how much less it returned than `behind`, on average over the repetitions."""
+    statistic: float
+    threshold: float
+
+
+@dataclass(frozen=True)
+class Plan(Generic[Combination]):
+    """Where a race stands."""
+
+    to_run: tuple[tuple[Combination, int], ...]
+    """(combination, repetition) that the present round still needs; empty at the end."""
+    left: tuple[Combination, ...]
+    dropped: tuple[Dropped[Combination], ...]
+    winner: Combination | None
+    """The one with the highest mean over all repetitions, once nothing is left to run."""
+
+
+def plan(
+    results: Mapping[Combination, Mapping[int, float]],
+    rounds: Sequence[int] = ROUNDS,
+    error: float = ERROR,
+) -> Plan[Combination]:
+    """What the results of each combination, by repetition, mean; a combination without results has {}.
+
+    A result that is not finite (a trial that diverged) drops its combination at once.
+    """
+    if not results:
+        raise InputError("a race needs at least one combination")
+    if not rounds or rounds[0] < 2 or list(rounds) != sorted(set(rounds)):
+        raise InputError(f"rounds is {rounds}; it must be increasing numbers of repetitions, at least 2")
+    left = list(results)
+    dropped: list[Dropped[Combination]] = []
+    for is_last, repetitions in zip([False] * (len(rounds) - 1) + [True], rounds, strict=True):
+        missing = [(c, k) for k in range(repetitions) for c in left if k not in results[c]]
+        # A lone survivor has won, but is run to the end: its mean is a result.
+        if missing:
+            return Plan(tuple(missing), tuple(left), tuple(dropped), None)
+        returns = np.array([[results[c][k] for k in range(repetitions)] for c in left])
+        if not is_last:
+            falls = _behind(returns, error / (len(rounds) - 1))
+            names = list(left)
+            for c, (behind, difference, statistic, threshold) in falls.items():
+                dropped.append(
+                    Dropped(names[c], repetitions, names[behind], difference, statistic, threshold)
+                )
+            left = [name for c, name in enumerate(names) if c not in falls]
+    means = [np.mean([results[c][k] for k in range(rounds[-1])]) for c in left]
+    return Plan((), tuple(left), tuple(dropped), left[int(np.argmax(means))])
+
+
+def _behind(returns: FloatArray, error: float) -> dict[int, tuple[int, float, float, float]]:
+    """Which rows of returns (combinations, repetitions) fall behind: row -> (best row, m, statistic, t)."""
+    finite = [c for c, row in enumerate(returns) if np.isfinite(row).all()]
+    if not finite:
+        return {}
+    best = max(finite, key=lambda c: returns[c].mean())
+    falls = {c: (best, np.inf, np.inf, 0.0) for c in range(len(returns)) if c not in finite}
+    others = [c for c in finite if c != best]
+    if not others:
+        return falls
+    r = returns.shape[1]
+    differences = returns[best] - returns[others]
+    variances = differences.var(axis=1, ddof=1)
+    degrees = PRIOR_DEGREES + r - 1
+    moderated = (PRIOR_DEGREES * np.median(variances) + (r - 1) * variances) / degrees
+    threshold = float(stats.t.isf(error, degrees))
+    for c, difference, variance in zip(others, differences.mean(axis=1), moderated, strict=True):
+        # Equal in every repetition: no reason to drop either.
+        statistic = float(difference / np.sqrt(variance / r)) if difference > 0 and variance > 0 else 0.0
+        if statistic > threshold:
+            falls[c] = (best, float(difference), statistic, threshold)
+    return falls
