@@ -68,7 +68,7 @@ def plain_loop(batch: ProblemBatch) -> dict[str, list[float]]:
             linear_gpi_xi=plain_xi(mdp, gpi[1]),
         )
         for name, statement in STATEMENTS.items():
-            lefts[name].append(float(statement.terms(evaluation).left))
+            lefts[name].append(float(statement(evaluation).left))
     return lefts
 
 

@@ -38,7 +38,7 @@ from sfr_fa.runs.load import Run
 from sfr_fa.statistics import Interval
 from sfr_theory import cli, empirical
 from sfr_theory.catalogue import EXPERIMENTS
-from sfr_theory.claims import CheckResult, Claim, Outcome, Verdict, outcome_table
+from sfr_theory.claims import CheckResult, Method, Outcome, Verdict, outcome_table
 
 SIMILAR = 0.9
 """Two returns are similar if the smaller is at least this part of the larger."""
@@ -558,7 +558,7 @@ CHECKS: Mapping[str, Check] = {
 def check(found: Iterable[Run]) -> list[Outcome]:
     """Every empirical claim of the catalogue with its verdict on these runs."""
     results = Results(found)
-    return [Outcome(claim, CHECKS[claim.id](results)) for claim in EXPERIMENTS.claims]
+    return [Outcome(claim, CHECKS[claim.id](results), Method.RESULTS) for claim in EXPERIMENTS.claims]
 
 
 def check_folder(folder: Path) -> list[Outcome]:
@@ -568,13 +568,7 @@ def check_folder(folder: Path) -> list[Outcome]:
 
 def to_json(outcomes: Iterable[Outcome]) -> dict[str, dict[str, Any]]:
     """Claims by id, as `sfr_theory.claims.claims_html` takes them."""
-    return {
-        outcome.claim.id: {
-            **outcome.to_json(),
-            "as_expected": empirical.is_as_expected(outcome.claim, outcome.result.verdict),
-        }
-        for outcome in outcomes
-    }  # fmt: skip
+    return {outcome.claim.id: outcome.to_json() for outcome in outcomes}
 
 
 @dataclass(frozen=True)
@@ -594,20 +588,13 @@ def main(options: Options) -> int:
     for sentence in unreadable:
         console.print(f"note: {sentence}", soft_wrap=True, markup=False)
     outcomes = check(found)
-    shown = [
-        Outcome(Claim(o.claim.id, o.claim.label, o.claim.sentence, o.result.verdict), o.result)
-        if empirical.is_as_expected(o.claim, o.result.verdict)
-        else o
-        for o in outcomes
-    ]
-    console.print(outcome_table("The paper's empirical claims", shown))
+    console.print(outcome_table("The paper's empirical claims", outcomes))
     if options.json:
         cli.write_json({"claims": to_json(outcomes)}, options.json)
     if options.write:
         content = empirical.to_json((run.path for run in found), folder, outcomes)
         cli.write_json(content, str(folder / empirical.FILE))
-    unexpected = [o for o in outcomes if not empirical.is_as_expected(o.claim, o.result.verdict)]
-    return cli.EXIT_UNEXPECTED if unexpected else 0
+    return 0 if all(outcome.as_expected for outcome in outcomes) else cli.EXIT_UNEXPECTED
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from experiments import svg
 from sfr_theory import cli
 from sfr_theory.catalogue import EXPERIMENTS, SECTIONS
-from sfr_theory.claims import HTML_STYLE, Verdict, claims_html, verdict_html
+from sfr_theory.claims import HTML_STYLE, Verdict, claims_html, head, verdict_html
 from sfr_theory.errors import InputError
 
 if TYPE_CHECKING:
@@ -186,7 +186,8 @@ def claims(content: Mapping[str, Any]) -> Iterator[str]:
 
 def ledger(content: Mapping[str, Any]) -> Iterator[str]:
     """The whole ledger in the paper's order; what experiments decide stands with them."""
-    yield f"<p>{len(content['claims'])} claims: {verdict_counts(content['claims'])}.</p>\n"
+    lines = "".join(f"<li>{html.escape(line)}</li>" for line in head(content["claims"]))
+    yield f"<ul>{lines}</ul>\n"
     for section in SECTIONS:
         chosen = {
             claim.id: content["claims"][claim.id] for claim in section.claims if claim.id in content["claims"]

@@ -1,9 +1,9 @@
 """A verdict on every claim of the paper, with its evidence, computed in this run.
 
-Each claim of the catalogue is proved (symbolically, exactly or by SMT), supported on instances, refuted by a
-counterexample that is recomputed, found to need an assumption, or not checked, with the reason. Beside each
-proof stands a broken variant that must be rejected. Verdicts on experiments come from the folder of results.
-The whole takes a minute or two, --fast some seconds.
+Each claim of the catalogue is proved (symbolically, exactly, by SMT or in Coq), supported on instances,
+refuted by a counterexample that is recomputed, found to need an assumption, or not checked, with the reason.
+Beside each proof stands a broken variant that must be rejected. Verdicts on experiments come from the folder
+of results. The whole takes a minute or two, --fast some seconds.
 
 Exit code 0: every verdict is the one that the catalogue expects. 1: one differs. 2: bad input.
 """
@@ -11,14 +11,16 @@ Exit code 0: every verdict is the one that the catalogue expects. 1: one differs
 from __future__ import annotations
 
 import os
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
 import tyro
 
-from proofs_checks import ledger, smt
+from proofs_checks import ledger
 from sfr_theory import cli
+from sfr_theory.claims import Skipped, head
 from sfr_theory.errors import InputError
 
 
@@ -27,8 +29,8 @@ class Options:
     """Which claims, and where the ledger goes."""
 
     only: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
-    """Only this claim, such as thm2/printed, or all whose ids begin so, such as thm2/ (repeatable). They are
-    shown with the steps of their proofs."""
+    """Only this claim, such as thm2/printed, or all whose ids begin so, such as thm2/ (repeatable), with the
+    claims that they rest on and the steps of their proofs."""
     fast: tyro.conf.FlagCreatePairsOff[bool] = False
     """Leave out the slow proofs; their claims say NOT CHECKED."""
     json: str | None = None
@@ -45,6 +47,14 @@ class Options:
     """How many processes run proofs."""
 
 
+REMEDIES = {
+    Skipped.FAST: "Leave out --fast to run these slow proofs.",
+    Skipped.NO_Z3: f"To install it: {ledger.Z3_INSTALL}",
+    Skipped.NO_RESULTS: "--results names a folder with a claims.json.",
+    Skipped.DEPENDENCY: "They follow from claims that were not checked in this run.",
+}
+
+
 def main(options: Options) -> int:
     """Run the proofs, print the ledger, write the files."""
     if options.workers < 1:
@@ -53,26 +63,28 @@ def main(options: Options) -> int:
     cli.require_writable(options.json, options.markdown, options.html)
     console = cli.output_console(options.json)
     with cli.progress(len(claims), "proving") as advance:
-        entries = ledger.run(claims, options.fast, options.workers, advance, Path(options.results))
-    console.print(ledger.table(entries, in_full=bool(options.only)))
-    console.print(ledger.summary(entries) + ".")
-    if not smt.is_available():
-        count = sum(entry.result.evidence == ledger.Z3_MISSING for entry in entries)
-        console.print(f"z3 is missing, so {count} claims are NOT CHECKED: {ledger.Z3_INSTALL}", markup=False)
-    if left_out := sum(entry.result.evidence == ledger.LEFT_OUT for entry in entries):
-        console.print(f"--fast left out {left_out} slow proofs; their claims are NOT CHECKED.")
-    unexpected = [entry for entry in entries if not entry.as_expected]
-    for entry in unexpected:
+        outcomes = ledger.run(
+            claims, options.fast, options.workers, advance, Path(options.results), ledger.machine_checked()
+        )
+    console.print(ledger.table(outcomes, in_full=bool(options.only)))
+    for line in head(ledger.as_json(outcomes)):
+        console.print(line, markup=False)
+    skipped = Counter(outcome.skipped for outcome in outcomes)
+    for why, remedy in REMEDIES.items():
+        if skipped[why]:
+            console.print(f"NOT CHECKED, {why.value}: {skipped[why]}. {remedy}", markup=False)
+    unexpected = [outcome for outcome in outcomes if not outcome.as_expected]
+    for outcome in unexpected:
         console.print(
-            f"UNEXPECTED {entry.claim.id}: {entry.result.verdict.value}, expected "
-            f"{entry.claim.expected.value}. {entry.result.evidence}",
+            f"UNEXPECTED {outcome.claim.id}: {outcome.result.verdict.value}, expected "
+            f"{outcome.claim.expected.value}. {outcome.result.evidence}",
             markup=False,
         )
     if options.json:
-        cli.write_json(ledger.to_json(entries), options.json)
+        cli.write_json(ledger.to_json(outcomes), options.json)
     for path, text in ((options.markdown, ledger.to_markdown), (options.html, ledger.to_html_page)):
         if path:
-            cli.write_atomic(Path(path), text(entries).encode())
+            cli.write_atomic(Path(path), text(outcomes).encode())
     return cli.EXIT_UNEXPECTED if unexpected else 0
 
 

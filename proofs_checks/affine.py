@@ -12,10 +12,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from proofs_checks.instances import Bound, supports
+from proofs_checks.instances import supports
 from proofs_checks.proof import Broken, Proof
-from sfr_theory.bounds import STATEMENTS, BoundTerms, Evaluation
-from sfr_theory.claims import CheckResult, Verdict
+from sfr_theory.bounds import STATEMENTS, Bound, BoundTerms, Evaluation
+from sfr_theory.claims import CheckResult, Method, Verdict
 from sfr_theory.random_mdp import ProblemBatch
 
 
@@ -41,12 +41,16 @@ def _any_scale(bound: Bound) -> Bound:
 
 
 def _proof(statement: str) -> Proof:
-    bound = STATEMENTS[statement].terms
+    bound = STATEMENTS[statement]
     return Proof(
         statement,
+        Method.INSTANCES,
         lambda: _check(bound),
         (Broken("a < 0 is allowed", lambda: _check(_any_scale(bound)).verdict is Verdict.REFUTED),),
     )
 
 
-PROOFS: tuple[Proof, ...] = (_proof("thm2/sharp-affine"), _proof("thm2/sharp-value-affine"))
+PROOFS: tuple[Proof, ...] = (
+    _proof("thm2/sharp-affine"),
+    _proof("thm2/sharp-value-affine"),
+)  # fmt: skip

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from proofs_checks.proof import Broken
-from sfr_theory.claims import CheckResult, Verdict
+from proofs_checks.proof import Broken, Proof
+from sfr_theory.claims import CheckResult, Method, Verdict
 
 
 @dataclass(frozen=True)
@@ -91,3 +91,25 @@ def rejected(steps: Steps) -> bool:
 def broken(sentence: str, steps: Callable[[], Steps]) -> Broken:
     """A broken variant whose steps must meet a false one."""
     return Broken(sentence, lambda: rejected(steps()))
+
+
+# --- Proofs whose check is an argument ---------------------------------------------------------------------
+
+
+def proved(claim: str, method: Method, steps: Callable[[], Steps], scope: str, *variants: Broken) -> Proof:
+    """A proof by steps."""
+    return Proof(claim, method, lambda: proves(steps(), scope), variants)
+
+
+def refuted(claim: str, facts: Callable[[], Steps], scope: str, *variants: Broken) -> Proof:
+    """A refutation by the facts about a counterexample."""
+    return Proof(claim, Method.COUNTEREXAMPLE, lambda: refutes(facts(), scope), variants)
+
+
+def incomplete(
+    claim: str, assumption: str, without: Callable[[], Steps], scope: str, *variants: Broken
+) -> Proof:
+    """A statement that needs an assumption: the facts about a counterexample without it."""
+    return Proof(
+        claim, Method.COUNTEREXAMPLE, lambda: needs_assumption(assumption, without(), scope), variants
+    )

@@ -22,11 +22,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from proofs_checks.argument import Step, broken, every, proves, refutes
+from proofs_checks.argument import Step, broken, every, proved, refuted
 from proofs_checks.proof import Proof
 from proofs_checks.symbolic import SymbolicMDP, identity, joint_kernel, series_steps, symbolic_mdp, unknowns
 from sfr_theory.arithmetic import Array
-from sfr_theory.claims import CheckResult
+from sfr_theory.claims import Method
 from sfr_theory.mdp import FiniteMDP
 from sfr_theory.operators import at_policy, expected_next
 from sfr_theory.solve import policy_psi
@@ -44,10 +44,6 @@ def q_bellman_steps(forget_gamma: bool = False) -> Iterator[Step]:
     bootstrap = mdp.shifted(q) if forget_gamma else mdp.gamma * mdp.shifted(q)
     yield identity("Q(s, a) = E[r_t + gamma Q(s_{t+1}, a_{t+1})]", q, mdp.det * r + bootstrap)
     yield from series_steps()
-
-
-def check_q_bellman() -> CheckResult:
-    return proves(q_bellman_steps(), SCOPE.format(3, 2))
 
 
 # --- eq:q_learning -------------------------------------------------------------------------------
@@ -70,10 +66,6 @@ def q_learning_printed_facts(discount: int | Fraction = 1) -> Iterator[Step]:
     yield identity(
         "the update adds alpha whatever Q is: no fixed point, and Q grows for ever", change(q), alpha
     )
-
-
-def check_q_learning_printed() -> CheckResult:
-    return refutes(q_learning_printed_facts(), "one state, one action; every learning rate; exact")
 
 
 def q_learning_corrected_steps(forget_gamma: bool = False) -> Iterator[Step]:
@@ -109,14 +101,6 @@ def q_learning_corrected_steps(forget_gamma: bool = False) -> Iterator[Step]:
     )
 
 
-def check_q_learning_corrected() -> CheckResult:
-    return proves(
-        q_learning_corrected_steps(),
-        "mean update: all kernels, rewards, Q, rates, gamma and greedy choices; 2x2 MDPs, 2 features; "
-        "fixed point: 3 states; symbolic. It is the only one: prop2/fixed-point",
-    )
-
-
 # --- eq:sr, eq:sr_q ------------------------------------------------------------------------------
 
 
@@ -140,13 +124,6 @@ def reward_of_next_state(mdp: SymbolicMDP, reward: Array) -> Array:
     return mdp.expected_next(reward[:, None])
 
 
-def check_sr() -> CheckResult:
-    return proves(
-        sr_steps(reward_of_current_state),
-        "all kernels, stochastic policies, rewards of states and gamma; 3 states, 2 actions; symbolic",
-    )
-
-
 # --- eq:psi_function, eq:psi_function_bellman ----------------------------------------------------
 
 
@@ -160,18 +137,6 @@ def psi_steps(read_with: str = "w", rewarded_with: str = "w", linear: bool = Tru
     yield identity("Q(s, a) = psi(s, a) . w where R(phi) = phi . w", q, psi @ mdp.given[read_with])
 
 
-def check_psi_linear() -> CheckResult:
-    return proves(psi_steps(), SCOPE.format(2, 3) + ", feature vectors in R^2")
-
-
-def check_psi_transfer() -> CheckResult:
-    return proves(
-        psi_steps(read_with="w_other", rewarded_with="w_other"),
-        SCOPE.format(2, 3)
-        + ", feature vectors in R^2; the policy is any, so also one that is optimal for w_i",
-    )
-
-
 def psi_bellman_steps(cumulant: Callable[[SymbolicMDP, Array], Array]) -> Iterator[Step]:
     mdp = symbolic_mdp(states=2, features=3, vectors=(3, 2))
     expected = mdp.feature_probability @ mdp.given["vectors"]
@@ -180,12 +145,6 @@ def psi_bellman_steps(cumulant: Callable[[SymbolicMDP, Array], Array]) -> Iterat
         "psi(s, a) = E[phi_t + gamma psi(s_{t+1}, pi(s_{t+1}))]",
         psi,
         mdp.det * cumulant(mdp, expected) + mdp.gamma * mdp.shifted(psi),
-    )
-
-
-def check_psi_bellman_corrected() -> CheckResult:
-    return proves(
-        psi_bellman_steps(lambda mdp, expected: expected), SCOPE.format(2, 3) + ", feature vectors in R^2"
     )
 
 
@@ -206,27 +165,35 @@ def psi_bellman_printed_facts(printed: bool = True) -> Iterator[Step]:
     )
 
 
-def check_psi_bellman_printed() -> CheckResult:
-    return refutes(psi_bellman_printed_facts(), "two states, one action, gamma = 1/2; exact")
-
-
 PROOFS: tuple[Proof, ...] = (
-    Proof("bg/q-bellman", check_q_bellman,
-          (broken("gamma forgotten in the bootstrap", lambda: q_bellman_steps(forget_gamma=True)),)),
-    Proof("bg/q-learning-printed", check_q_learning_printed,
-          (broken("with gamma in its place Q* stays where it is",
-                  lambda: q_learning_printed_facts(Fraction(1, 2))),)),
-    Proof("bg/q-learning-corrected", check_q_learning_corrected,
-          (broken("gamma forgotten", lambda: q_learning_corrected_steps(forget_gamma=True)),)),
-    Proof("bg/sr", check_sr,
-          (broken("R(s_{t+1}) for R(s_t)", lambda: sr_steps(reward_of_next_state)),)),
-    Proof("bg/psi-linear", check_psi_linear,
-          (broken("a reward that is not linear in phi", lambda: psi_steps(linear=False)),)),
-    Proof("bg/psi-transfer", check_psi_transfer,
-          (broken("read with w_i under the rewards of w_j", lambda: psi_steps("w", "w_other")),)),
-    Proof("bg/psi-bellman-printed", check_psi_bellman_printed,
-          (broken("with phi_t the two sides agree", lambda: psi_bellman_printed_facts(printed=False)),)),
-    Proof("bg/psi-bellman-corrected", check_psi_bellman_corrected,
-          (broken("phi_{t+1} for phi_t",
-                  lambda: psi_bellman_steps(lambda mdp, expected: mdp.shifted(expected))),)),
+    proved("bg/q-bellman", Method.SYMBOLIC, q_bellman_steps,
+           SCOPE.format(3, 2),
+           broken("gamma forgotten in the bootstrap", lambda: q_bellman_steps(forget_gamma=True))),
+    refuted("bg/q-learning-printed", q_learning_printed_facts,
+            "one state, one action; every learning rate; exact",
+            broken("with gamma in its place Q* stays where it is",
+                   lambda: q_learning_printed_facts(Fraction(1, 2)))),
+    proved("bg/q-learning-corrected", Method.SYMBOLIC, q_learning_corrected_steps,
+           "mean update: all kernels, rewards, Q, rates, gamma and greedy choices; 2x2 MDPs, 2 features; "
+           "fixed point: 3 states; symbolic. It is the only one: prop2/fixed-point",
+           broken("gamma forgotten", lambda: q_learning_corrected_steps(forget_gamma=True))),
+    proved("bg/sr", Method.SYMBOLIC, lambda: sr_steps(reward_of_current_state),
+           "all kernels, stochastic policies, rewards of states and gamma; 3 states, 2 actions; symbolic",
+           broken("R(s_{t+1}) for R(s_t)", lambda: sr_steps(reward_of_next_state))),
+    proved("bg/psi-linear", Method.SYMBOLIC, psi_steps,
+           SCOPE.format(2, 3) + ", feature vectors in R^2",
+           broken("a reward that is not linear in phi", lambda: psi_steps(linear=False))),
+    proved("bg/psi-transfer", Method.SYMBOLIC,
+           lambda: psi_steps(read_with="w_other", rewarded_with="w_other"),
+           SCOPE.format(2, 3)
+           + ", feature vectors in R^2; the policy is any, so also one that is optimal for w_i",
+           broken("read with w_i under the rewards of w_j", lambda: psi_steps("w", "w_other"))),
+    refuted("bg/psi-bellman-printed", psi_bellman_printed_facts,
+            "two states, one action, gamma = 1/2; exact",
+            broken("with phi_t the two sides agree", lambda: psi_bellman_printed_facts(printed=False))),
+    proved("bg/psi-bellman-corrected", Method.SYMBOLIC,
+           lambda: psi_bellman_steps(lambda mdp, expected: expected),
+           SCOPE.format(2, 3) + ", feature vectors in R^2",
+           broken("phi_{t+1} for phi_t",
+                  lambda: psi_bellman_steps(lambda mdp, expected: mdp.shifted(expected)))),
 )  # fmt: skip

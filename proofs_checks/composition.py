@@ -49,7 +49,7 @@ from proofs_checks.counterexamples import (
 from proofs_checks.proof import Broken, Proof
 from sfr_theory.arithmetic import Array, exact_array, fraction, rational, zeros
 from sfr_theory.bounds import STATEMENTS
-from sfr_theory.claims import CheckResult, Verdict
+from sfr_theory.claims import CheckResult, Method, Verdict
 from sfr_theory.errors import InputError
 from sfr_theory.files import load_problem
 from sfr_theory.mdp import FiniteMDP, TransferProblem
@@ -112,7 +112,7 @@ def closed_form(gamma: sympy.Expr, steps: int) -> tuple[sympy.Expr, sympy.Expr]:
 
 
 def _sides(problem: TransferProblem, statement: str) -> tuple[Fraction, Fraction]:
-    terms = STATEMENTS[statement].terms(evaluate(problem))
+    terms = STATEMENTS[statement](evaluate(problem))
     return fraction(terms.left[()]), fraction(terms.right[()])
 
 
@@ -129,7 +129,7 @@ def _family_facts(steps: tuple[int, ...]) -> list[Step]:
             name = f"gamma = {gamma}, n = {count}"
             facts.append(Step(f"{name}: both sides are as the closed form says", agree))
             facts.append(Step(f"{name}: xi~ >= 0 with mass 1/(1-gamma)", is_distribution_like(problem)))
-            sharp = STATEMENTS["thm2/sharp"].terms(evaluate(problem))
+            sharp = STATEMENTS["thm2/sharp"](evaluate(problem))
             facts.append(Step(f"{name}: T2' holds", bool(sharp.holds)))
     return facts
 
@@ -185,7 +185,7 @@ def check() -> CheckResult:
         f"composition_exact_class.json: class error exactly 0, left 1, right 0",
         "five states, three features, n = 3 and 5 iterations of T_xi, four values of gamma exactly, "
         "limit of the closed form symbolically; a violation for gamma > 0.64",
-        {"kind": "counterexample", "ratios": ratios, "file": f"{OSCILLATING.name}.json"},
+        {"ratios": ratios, "file": f"{OSCILLATING.name}.json"},
     )
 
 
@@ -196,17 +196,17 @@ def _even_iterates_refute() -> bool:
 
 def _error_read_under_target_is_small() -> bool:
     """Were the error small under R as well, T2' would leave no room for this loss."""
-    terms = STATEMENTS["thm2/sharp"].terms(evaluate(family(Fraction(9, 10), 3)))
+    terms = STATEMENTS["thm2/sharp"](evaluate(family(Fraction(9, 10), 3)))
     return bool(terms.epsilon > rational(DELTA))
 
 
-PROOFS = (
+PROOFS: tuple[Proof, ...] = (
     Proof(
-        "thm1-thm2/compose",
+        "thm1-thm2/compose", Method.COUNTEREXAMPLE,
         check,
         (
             Broken("every iterate, odd or even, misleads GPI", _even_iterates_refute),
             Broken("the error of xi~ is small under the target, too", _error_read_under_target_is_small),
         ),
     ),
-)
+)  # fmt: skip

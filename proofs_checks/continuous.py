@@ -22,13 +22,13 @@ import numpy as np
 import sympy
 from sympy import Expr, Rational, oo
 
-from proofs_checks.argument import Step, broken, every, proves, refutes
+from proofs_checks.argument import Step, broken, every, proved, refuted
 from proofs_checks.proof import Proof
 from proofs_checks.smt import Formula, absolute, entails, equal, maximum, number, reals
 from proofs_checks.symbolic import determinant, identity, symbolic_mdp, unknowns
 from proofs_checks.xi_definition import PHI, bounded_reading, integral
 from sfr_theory.arithmetic import Array, exact_array
-from sfr_theory.claims import CheckResult
+from sfr_theory.claims import Method
 from sfr_theory.operators import q_from_xi
 
 CENTRES = 11
@@ -70,10 +70,6 @@ def partition_steps(code: Code = tent, indices: range = range(CENTRES)) -> Itera
     )
 
 
-def check_partition() -> CheckResult:
-    return proves(partition_steps(), "every real phi in [0, 1], 11 centres; z3")
-
-
 def reproduces_steps(code: Code = tent, indices: range = range(CENTRES)) -> Iterator[Step]:
     import z3
 
@@ -86,10 +82,6 @@ def reproduces_steps(code: Code = tent, indices: range = range(CENTRES)) -> Iter
     )
 
 
-def check_reproduces() -> CheckResult:
-    return proves(reproduces_steps(), "every real phi in [0, 1], 11 centres; z3")
-
-
 def exact_code(phi: Fraction, indices: range, slipped: bool = False) -> list[Fraction]:
     """The code at a rational point; `slipped` reads the bracket as the text prints it."""
     distances = [abs(j * DELTA - phi) for j in indices]
@@ -100,10 +92,6 @@ def misbracketed_facts(slipped: bool = True) -> Iterator[Step]:
     code = exact_code(3 * DELTA, range(CENTRES), slipped)
     yield Step(f"at the centre phi = x_3 = 3/10 it is u_3 = {code[3]}, where the text says 1", code[3] != 1)
     yield Step(f"at its neighbour it is u_4 = {code[4]}, where the text says 0", code[4] != 0)
-
-
-def check_misbracketed() -> CheckResult:
-    return refutes(misbracketed_facts(), "phi = 3/10, 11 centres; exact")
 
 
 def printed_centres_facts(indices: range = range(1, CENTRES)) -> Iterator[Step]:
@@ -119,24 +107,12 @@ def printed_centres_facts(indices: range = range(1, CENTRES)) -> Iterator[Step]:
     )
 
 
-def check_printed_centres() -> CheckResult:
-    return refutes(printed_centres_facts(), "exact")
-
-
 def binary_facts(phi: Fraction) -> Iterator[Step]:
     code = exact_code(phi, range(CENTRES))
     between = [value for value in code if value not in (0, 1)]
     yield Step(
         f"phi = {phi} has the code {' '.join(map(str, code))}: two entries strictly between 0 and 1",
         len(between) == 2,
-    )
-
-
-def check_binary() -> CheckResult:
-    return refutes(
-        binary_facts(DELTA / 4),
-        "11 centres; exact. An index of bins can be constructed, as the "
-        "paper says (onehot/discrete on bins); rewards are linear in CSFR's code as well",
     )
 
 
@@ -162,14 +138,6 @@ def decomposition_steps(joint_reward: Callable[[Array, Array], Array]) -> Iterat
         "Q = sum over phi of R xi = sum_k sum over phi_k of r_k xi_k",
         mdp.discounted(mdp.expected_reward(reward))[..., 0],
         marginals[0] @ r_1 + marginals[1] @ r_2,
-    )
-
-
-def check_decomposition() -> CheckResult:
-    return proves(
-        decomposition_steps(lambda x, y: x + y),
-        "all joint (also dependent) distributions of two features with 2 values each, kernels, policies, "
-        "r_k and gamma; 2 states, 2 actions; symbolic",
     )
 
 
@@ -211,14 +179,6 @@ def interpolant_steps(code: Code = tent, factor: Fraction = Fraction(1)) -> Iter
     yield bounded_reading(factor)
 
 
-def check_interpolant() -> CheckResult:
-    return proves(
-        interpolant_steps(),
-        "11 centres, every phi and r; the bias is the last step with R = r_k - I r_k and mass 1/(1-gamma) "
-        "(xi/mass), summed over k by csfr/decomposition; symbolic and z3",
-    )
-
-
 # --- linear reformulation -------------------------------------------------------------------------
 
 
@@ -245,15 +205,6 @@ def reformulation_facts(features: list[Expr]) -> Iterator[Step]:
         )
 
 
-def check_reformulation() -> CheckResult:
-    return refutes(
-        reformulation_facts(REWARDS),
-        "features in [0, 1]; three tasks whose rewards are taken as the feature vector, which works for any "
-        "finite number of tasks; symbolic. The paper means a code for all rewards at once, and there it is "
-        "right: continuous/no-linear-for-all-rewards",
-    )
-
-
 def all_rewards_steps(extra_features: int = 0) -> Iterator[Step]:
     """n features at n + 1 points: rewards that single out one point each are the identity matrix there."""
 
@@ -266,14 +217,6 @@ def all_rewards_steps(extra_features: int = 0) -> Iterator[Step]:
         "n + 1 rewards that are linear in n features are a singular matrix at any n + 1 points; "
         "the rewards R_i(phi_j) = 1_{i = j} are not",
         map(misses_a_reward, (1, 2, 3)),
-    )
-
-
-def check_all_rewards() -> CheckResult:
-    return proves(
-        all_rewards_steps(),
-        "n = 1, 2, 3 as polynomial identities; every n because a product through n dimensions has rank at "
-        "most n. A continuum has n + 1 points for every n; continuous rewards (tents) will do",
     )
 
 
@@ -298,12 +241,6 @@ def hoelder_facts(density: Expr) -> Iterator[Step]:
     )
 
 
-def check_hoelder() -> CheckResult:
-    return refutes(
-        hoelder_facts(PHI ** Rational(-1, 2) / 2), "one state, features in (0, 1); symbolic integrals"
-    )
-
-
 # --- clipping at 0 --------------------------------------------------------------------------------
 
 
@@ -325,10 +262,6 @@ def clip_steps(truth_may_be_negative: bool = False) -> Iterator[Step]:
     )
 
 
-def check_clip() -> CheckResult:
-    return proves(clip_steps(), "all real xi >= 0 and xi~, all weights, 3 features; z3")
-
-
 def clip_q_facts(approximation: tuple[int, int]) -> Iterator[Step]:
     """R = (1, 1), xi = (1, 1)."""
     truth, reward = exact_array([[(1, 1)]]), exact_array([1, 1])
@@ -342,42 +275,51 @@ def clip_q_facts(approximation: tuple[int, int]) -> Iterator[Step]:
     )
 
 
-def check_clip_q() -> CheckResult:
-    return refutes(clip_q_facts((3, -1)), "one state, one action, two features; exact")
-
-
 PROOFS: tuple[Proof, ...] = (
-    Proof("tent/partition", check_partition, (
-        broken("the bracket as printed", lambda: partition_steps(slipped_bracket)),
-        broken("the centres as printed, 0 < j < U", lambda: partition_steps(indices=range(1, CENTRES))),
-    ), needs_z3=True),
-    Proof("tent/reproduces", check_reproduces, (
-        broken("the bracket as printed", lambda: reproduces_steps(slipped_bracket)),
-        broken("the last centre left out", lambda: reproduces_steps(indices=range(CENTRES - 1))),
-    ), needs_z3=True),
-    Proof("tent/printed-misbracketed", check_misbracketed,
-          (broken("the algorithm's bracket fails as well", lambda: misbracketed_facts(slipped=False)),)),
-    Proof("tent/printed-centres", check_printed_centres,
-          (broken("0 <= j < U fails as well", lambda: printed_centres_facts(range(CENTRES))),)),
-    Proof("tent/binary", check_binary,
-          (broken("the code of a centre is not binary", lambda: binary_facts(3 * DELTA)),)),
-    Proof("csfr/decomposition", check_decomposition,
-          (broken("R = r_1 r_2", lambda: decomposition_steps(lambda x, y: x * y)),)),
-    Proof("csfr/interpolant-bias", check_interpolant, (
-        broken("the bracket as printed", lambda: interpolant_steps(slipped_bracket)),
-        broken("the bound lowered by 1/1000", lambda: interpolant_steps(factor=Fraction(999, 1000))),
-    ), needs_z3=True),
-    Proof("continuous/no-linear-reformulation", check_reformulation,
-          (broken("1, phi, phi^2 do for all three tasks",
-                  lambda: reformulation_facts([sympy.Integer(1), PHI, PHI**2])),)),
-    Proof("continuous/no-linear-for-all-rewards", check_all_rewards,
-          (broken("n + 1 features are singular, too", lambda: all_rewards_steps(extra_features=1)),)),
-    Proof("continuous/hoelder-gap", check_hoelder,
-          (broken("the same for a bounded density", lambda: hoelder_facts(sympy.Integer(1))),)),
-    Proof("clip/absolute-error", check_clip,
-          (broken("xi < 0 allowed", lambda: clip_steps(truth_may_be_negative=True)),), needs_z3=True),
-    Proof("clip/q-error", check_clip_q, (
-        broken("clipping hurts where xi~ >= 0", lambda: clip_q_facts((3, 1))),
-        broken("clipping hurts where Q was too low", lambda: clip_q_facts((1, -1))),
-    )),
+    proved("tent/partition", Method.SMT, partition_steps,
+           "every real phi in [0, 1], 11 centres; z3",
+           broken("the bracket as printed", lambda: partition_steps(slipped_bracket)),
+           broken("the centres as printed, 0 < j < U", lambda: partition_steps(indices=range(1, CENTRES)))),
+    proved("tent/reproduces", Method.SMT, reproduces_steps,
+           "every real phi in [0, 1], 11 centres; z3",
+           broken("the bracket as printed", lambda: reproduces_steps(slipped_bracket)),
+           broken("the last centre left out", lambda: reproduces_steps(indices=range(CENTRES - 1)))),
+    refuted("tent/printed-misbracketed", misbracketed_facts,
+            "phi = 3/10, 11 centres; exact",
+            broken("the algorithm's bracket fails as well", lambda: misbracketed_facts(slipped=False))),
+    refuted("tent/printed-centres", printed_centres_facts,
+            "exact", broken("0 <= j < U fails as well", lambda: printed_centres_facts(range(CENTRES)))),
+    refuted("tent/binary", lambda: binary_facts(DELTA / 4),
+            "11 centres; exact. An index of bins can be constructed, as the paper says (onehot/discrete on "
+            "bins); rewards are linear in CSFR's code as well",
+            broken("the code of a centre is not binary", lambda: binary_facts(3 * DELTA))),
+    proved("csfr/decomposition", Method.SYMBOLIC, lambda: decomposition_steps(lambda x, y: x + y),
+           "all joint (also dependent) distributions of two features with 2 values each, kernels, "
+           "policies, r_k and gamma; 2 states, 2 actions; symbolic",
+           broken("R = r_1 r_2", lambda: decomposition_steps(lambda x, y: x * y))),
+    proved("csfr/interpolant-bias", Method.SMT, interpolant_steps,
+           "11 centres, every phi and r; the bias is the last step with R = r_k - I r_k and mass "
+           "1/(1-gamma) (xi/mass), summed over k by csfr/decomposition; symbolic and z3",
+           broken("the bracket as printed", lambda: interpolant_steps(slipped_bracket)),
+           broken("the bound lowered by 1/1000", lambda: interpolant_steps(factor=Fraction(999, 1000)))),
+    refuted("continuous/no-linear-reformulation", lambda: reformulation_facts(REWARDS),
+            "features in [0, 1]; three tasks whose rewards are taken as the feature vector, which works for "
+            "any finite number of tasks; symbolic. The paper means a code for all rewards at once, and "
+            "there it is right: continuous/no-linear-for-all-rewards",
+            broken("1, phi, phi^2 do for all three tasks",
+                   lambda: reformulation_facts([sympy.Integer(1), PHI, PHI**2]))),
+    proved("continuous/no-linear-for-all-rewards", Method.EXACT, all_rewards_steps,
+           "n = 1, 2, 3 as polynomial identities; every n because a product through n dimensions has rank "
+           "at most n. A continuum has n + 1 points for every n; continuous rewards (tents) will do",
+           broken("n + 1 features are singular, too", lambda: all_rewards_steps(extra_features=1))),
+    refuted("continuous/hoelder-gap", lambda: hoelder_facts(PHI ** Rational(-1, 2) / 2),
+            "one state, features in (0, 1); symbolic integrals",
+            broken("the same for a bounded density", lambda: hoelder_facts(sympy.Integer(1)))),
+    proved("clip/absolute-error", Method.SMT, clip_steps,
+           "all real xi >= 0 and xi~, all weights, 3 features; z3",
+           broken("xi < 0 allowed", lambda: clip_steps(truth_may_be_negative=True))),
+    refuted("clip/q-error", lambda: clip_q_facts((3, -1)),
+            "one state, one action, two features; exact",
+            broken("clipping hurts where xi~ >= 0", lambda: clip_q_facts((3, 1))),
+            broken("clipping hurts where Q was too low", lambda: clip_q_facts((1, -1)))),
 )  # fmt: skip

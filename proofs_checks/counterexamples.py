@@ -117,7 +117,7 @@ COUNTEREXAMPLES = (
 
 def worst_terms(problem: TransferProblem, statement: str, ties: TieBreaking) -> BoundTerms:
     """Both sides of a statement for the way of breaking ties that makes left - right largest."""
-    terms = (STATEMENTS[statement].terms(evaluation) for evaluation in ties(problem))
+    terms = (STATEMENTS[statement](evaluation) for evaluation in ties(problem))
     return max(terms, key=lambda sides: sides.left[()] - sides.right[()])
 
 
@@ -150,7 +150,7 @@ def refutation(statement: str, example: Counterexample, scope: str, evidence: st
         Verdict.REFUTED,
         f"{name}: left side {left}, right side {right}. {evidence}",
         scope,
-        {"kind": "counterexample", "file": name, "left": left, "right": right},
+        {"file": name, "left": left, "right": right},
     )
 
 

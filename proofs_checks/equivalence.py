@@ -24,11 +24,11 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from proofs_checks.argument import Step, broken, needs_assumption, proves, refutes
+from proofs_checks.argument import Step, broken, incomplete, proved, refuted
 from proofs_checks.proof import Proof
 from proofs_checks.symbolic import identity, in_kernel_of, unknowns
 from sfr_theory.arithmetic import Array, Number, exact_array
-from sfr_theory.claims import CheckResult
+from sfr_theory.claims import Method
 from sfr_theory.mdp import FiniteMDP
 from sfr_theory.operators import absolute_norm, q_from_xi, value_seminorm
 from sfr_theory.solve import policy_xi
@@ -59,14 +59,6 @@ def printed_facts(vanishing_reward: Sequence[int], arbitrary_xi: Sequence[int]) 
     )
 
 
-def check_printed() -> CheckResult:
-    return needs_assumption(
-        "R is not 0 almost everywhere (and xi is integrable against |R|); then prop1/corrected",
-        printed_facts((0, 0), (1, -1)),
-        "one state, one action, two features; exact",
-    )
-
-
 def right_inverse(q: Array, reward: Array) -> Array:
     """|R|^2 times xi_Q = Q R/|R|^2."""
     return q[..., None] * reward
@@ -85,10 +77,6 @@ def corrected_steps(lift: Callable[[Array, Array], Array]) -> Iterator[Step]:
         lift(q, reward) @ reward,
         q * (reward @ reward),
     )
-
-
-def check_corrected() -> CheckResult:
-    return proves(corrected_steps(right_inverse), SCOPE)
 
 
 # --- Corollary 1 ----------------------------------------------------------------------------------
@@ -116,10 +104,6 @@ def isometry_steps(read_with: str = "R") -> Iterator[Step]:
     )
 
 
-def check_isometry() -> CheckResult:
-    return proves(isometry_steps(), SCOPE)
-
-
 def two_norms_facts(reward: Sequence[int]) -> Iterator[Step]:
     """One state, gamma = 1/2; action j emits feature j. The two policies are 'always a' and 'always b'."""
     kernel = np.zeros((1, 2, 1, 2), dtype=int)
@@ -139,20 +123,21 @@ def two_norms_facts(reward: Sequence[int]) -> Iterator[Step]:
     )
 
 
-def check_two_norms() -> CheckResult:
-    return refutes(two_norms_facts((1, 1)), "one state, two actions, two features, gamma = 1/2; exact")
-
-
 PROOFS: tuple[Proof, ...] = (
-    Proof("prop1/printed", check_printed, (
-        broken("for R = (1, 0) too, every xi has Q = 0", lambda: printed_facts((1, 0), (1, -1))),
-        broken("xi = (1, 1) too has value 0 under R = (1, 1)", lambda: printed_facts((0, 0), (1, 1))),
-    )),
-    Proof("prop1/corrected", check_corrected,
-          (broken("the factor R forgotten in xi_Q",
-                  lambda: corrected_steps(lambda q, reward: q[..., None] * reward**0)),)),
-    Proof("cor1/isometry", check_isometry,
-          (broken("the class of R read under another reward R_i", lambda: isometry_steps(read_with="R_i")),)),
-    Proof("cor1/two-norms-differ", check_two_norms,
-          (broken("R = (1, -1): here both norms agree", lambda: two_norms_facts((1, -1))),)),
+    incomplete("prop1/printed",
+            "R is not 0 almost everywhere (and xi is integrable against |R|); then prop1/corrected",
+            lambda: printed_facts((0, 0), (1, -1)),
+            "one state, one action, two features; exact",
+            broken("for R = (1, 0) too, every xi has Q = 0", lambda: printed_facts((1, 0), (1, -1))),
+            broken("xi = (1, 1) too has value 0 under R = (1, 1)", lambda: printed_facts((0, 0), (1, 1)))),
+    proved("prop1/corrected", Method.SYMBOLIC, lambda: corrected_steps(right_inverse),
+           SCOPE,
+           broken("the factor R forgotten in xi_Q",
+                  lambda: corrected_steps(lambda q, reward: q[..., None] * reward**0))),
+    proved("cor1/isometry", Method.SYMBOLIC, isometry_steps,
+           SCOPE,
+           broken("the class of R read under another reward R_i", lambda: isometry_steps(read_with="R_i"))),
+    refuted("cor1/two-norms-differ", lambda: two_norms_facts((1, 1)),
+            "one state, two actions, two features, gamma = 1/2; exact",
+            broken("R = (1, -1): here both norms agree", lambda: two_norms_facts((1, -1)))),
 )  # fmt: skip

@@ -26,7 +26,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from proofs_checks.argument import Step, broken, every, proves, refutes
+from proofs_checks.argument import Step, broken, every, proved, refuted
 from proofs_checks.proof import Proof
 from proofs_checks.smt import (
     Formula,
@@ -43,7 +43,7 @@ from proofs_checks.smt import (
 )
 from proofs_checks.symbolic import SymbolicMDP, identity, in_kernel_of, symbolic_mdp
 from sfr_theory.arithmetic import Array, exact_array
-from sfr_theory.claims import CheckResult
+from sfr_theory.claims import Method
 from sfr_theory.mdp import FiniteMDP
 from sfr_theory.operators import bellman_xi, bellman_xi_policy, q_from_xi
 
@@ -72,10 +72,6 @@ def max_difference_steps(factor: Fraction = Fraction(1)) -> Iterator[Step]:
     )
 
 
-def check_max_difference() -> CheckResult:
-    return proves(max_difference_steps(), "all real f, g on 4 actions; z3")
-
-
 # --- the operator T_R is well defined -------------------------------------------------------------
 
 
@@ -101,13 +97,6 @@ def well_defined_steps(read_with: str = "R", tied: bool = True) -> Iterator[Step
     )
 
 
-def check_well_defined() -> CheckResult:
-    return proves(
-        well_defined_steps(),
-        "all kernels, rewards R != 0, gamma, xi, greedy choices; 3 states, 2 actions, 3 features; symbolic",
-    )
-
-
 # --- the standard Bellman operator on Q -----------------------------------------------------------
 
 
@@ -127,13 +116,6 @@ def bellman_on_q_steps(forget_gamma: bool = False) -> Iterator[Step]:
             identity(f"greedy actions {selection}", operator(mdp, xi, selection) @ reward, bellman(selection))
             for selection in SELECTIONS
         ),
-    )
-
-
-def check_bellman_on_q() -> CheckResult:
-    return proves(
-        bellman_on_q_steps(),
-        "all kernels, rewards, gamma, xi and greedy choices; 3 states, 2 actions, 3 features; symbolic",
     )
 
 
@@ -157,13 +139,6 @@ def contraction_steps(
         )
 
 
-def check_contraction() -> CheckResult:
-    return proves(
-        contraction_steps(lambda gamma: gamma),
-        "all kernels, gamma, Q_xi and Q_eta (r cancels); 2 and 3 next states, 2 actions; z3",
-    )
-
-
 def fixed_point_steps(gamma_may_be_one: bool = False) -> Iterator[Step]:
     import z3
 
@@ -185,14 +160,6 @@ def fixed_point_steps(gamma_may_be_one: bool = False) -> Iterator[Step]:
         "with step_n <= gamma^n step_0 the iterates are Cauchy, and the space is complete (cor1/isometry)",
         [*in_range, error >= 0, error <= following + step, following <= gamma * error],
         (1 - gamma) * error <= step,
-    )
-
-
-def check_fixed_point() -> CheckResult:
-    return proves(
-        fixed_point_steps(),
-        "uniqueness: all kernels, rewards and gamma, 2 states, 2 actions; z3. Existence and convergence: "
-        "Banach's fixed point theorem, by prop2/contraction and cor1/isometry",
     )
 
 
@@ -238,10 +205,6 @@ def policy_a(mdp: FiniteMDP, reward: Array, xi: Array) -> Array:
     return bellman_xi_policy(mdp, np.array([0]), xi)
 
 
-def check_txi_contraction() -> CheckResult:
-    return refutes(jump_facts(bellman_xi, (0, 1)), "one state, two actions, two features, gamma = 1/2; exact")
-
-
 def policy_operator_steps(modulus: Callable[[Formula], Formula]) -> Iterator[Step]:
     """One row p(. | s, a) and one feature; the policy is stochastic."""
     import z3
@@ -263,35 +226,36 @@ def policy_operator_steps(modulus: Callable[[Formula], Formula]) -> Iterator[Ste
     )
 
 
-def check_policy_operator() -> CheckResult:
-    return proves(
-        policy_operator_steps(lambda gamma: gamma),
-        "sup-norm over (s, a, phi); all kernels, policies, gamma, xi; 3 next states, 2 actions; z3",
-    )
-
-
 def _lowered(gamma: Formula) -> Formula:
     return gamma - number(THOUSANDTH)
 
 
 PROOFS: tuple[Proof, ...] = (
-    Proof("lemma/max-difference", check_max_difference,
-          (broken("the bound lowered by 1/1000", lambda: max_difference_steps(1 - THOUSANDTH)),),
-          needs_z3=True),
-    Proof("prop2/well-defined", check_well_defined, (
-        broken("values read under another reward", lambda: well_defined_steps(read_with="R_other")),
-        broken("actions that do not tie are swapped", lambda: well_defined_steps(tied=False)),
-    )),
-    Proof("prop2/contraction", check_contraction,
-          (broken("modulus gamma - 1/1000", lambda: contraction_steps(_lowered)),), needs_z3=True),
-    Proof("prop2/bellman-on-q", check_bellman_on_q,
-          (broken("gamma forgotten", lambda: bellman_on_q_steps(forget_gamma=True)),)),
-    Proof("prop2/fixed-point", check_fixed_point,
-          (broken("gamma = 1 allowed", lambda: fixed_point_steps(gamma_may_be_one=True)),), needs_z3=True),
-    Proof("prop2/txi-contraction", check_txi_contraction, (
-        broken("the operator of a fixed policy jumps", lambda: jump_facts(policy_a, (0, 1))),
-        broken("it jumps where the tied actions have the same xi", lambda: jump_facts(bellman_xi, (1, 0))),
-    )),
-    Proof("prop2/policy-operator-contraction", check_policy_operator,
-          (broken("modulus gamma - 1/1000", lambda: policy_operator_steps(_lowered)),), needs_z3=True),
+    proved("lemma/max-difference", Method.SMT, max_difference_steps,
+           "all real f, g on 4 actions; z3",
+           broken("the bound lowered by 1/1000", lambda: max_difference_steps(1 - THOUSANDTH))),
+    proved("prop2/well-defined", Method.SYMBOLIC, well_defined_steps,
+           "all kernels, rewards R != 0, gamma, xi, greedy choices; 3 states, 2 actions, 3 features; "
+           "symbolic",
+           broken("values read under another reward", lambda: well_defined_steps(read_with="R_other")),
+           broken("actions that do not tie are swapped", lambda: well_defined_steps(tied=False))),
+    proved("prop2/contraction", Method.SMT, lambda: contraction_steps(lambda gamma: gamma),
+           "all kernels, gamma, Q_xi and Q_eta (r cancels); 2 and 3 next states, 2 actions; z3",
+           broken("modulus gamma - 1/1000", lambda: contraction_steps(_lowered))),
+    proved("prop2/bellman-on-q", Method.SYMBOLIC, bellman_on_q_steps,
+           "all kernels, rewards, gamma, xi and greedy choices; 3 states, 2 actions, 3 features; symbolic",
+           broken("gamma forgotten", lambda: bellman_on_q_steps(forget_gamma=True))),
+    proved("prop2/fixed-point", Method.SMT, fixed_point_steps,
+           "uniqueness: all kernels, rewards and gamma, 2 states, 2 actions; z3. Existence and "
+           "convergence: Banach's fixed point theorem, by prop2/contraction and cor1/isometry",
+           broken("gamma = 1 allowed", lambda: fixed_point_steps(gamma_may_be_one=True))),
+    refuted("prop2/txi-contraction", lambda: jump_facts(bellman_xi, (0, 1)),
+            "one state, two actions, two features, gamma = 1/2; exact",
+            broken("the operator of a fixed policy jumps", lambda: jump_facts(policy_a, (0, 1))),
+            broken("it jumps where the tied actions have the same xi",
+                   lambda: jump_facts(bellman_xi, (1, 0)))),
+    proved("prop2/policy-operator-contraction", Method.SMT,
+           lambda: policy_operator_steps(lambda gamma: gamma),
+           "sup-norm over (s, a, phi); all kernels, policies, gamma, xi; 3 next states, 2 actions; z3",
+           broken("modulus gamma - 1/1000", lambda: policy_operator_steps(_lowered))),
 )  # fmt: skip

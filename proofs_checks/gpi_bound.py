@@ -32,7 +32,7 @@ from typing import Any
 
 import numpy as np
 
-from proofs_checks.argument import Step, broken, every, proves
+from proofs_checks.argument import Step, broken, every, proved
 from proofs_checks.proof import Broken, Proof
 from proofs_checks.smt import (
     absolute,
@@ -49,7 +49,7 @@ from proofs_checks.smt import (
     within,
 )
 from sfr_theory.arithmetic import Array, exact_array, fraction, rational, solve
-from sfr_theory.claims import CheckResult
+from sfr_theory.claims import Method
 
 LOWERED = Fraction(999, 1000)
 FULL = Fraction(1)
@@ -72,10 +72,6 @@ def reward_distance_steps(factor: Fraction = FULL) -> Iterator[Step]:
         distribution(p),
         within(p @ (target - source), number(factor) * (p @ distances)),
     )
-
-
-def check_reward_distance() -> CheckResult:
-    return proves(reward_distance_steps(), "all rewards and feature distributions, 3 features; z3")
 
 
 # --- the steps of the proof of T2' ----------------------------------------------------------------
@@ -321,13 +317,9 @@ def sharp_steps(
         )
 
 
-def check_sharp(of_values: bool) -> CheckResult:
+def all_sharp_steps(of_values: bool) -> list[Step]:
     left, constant = ("||V* - V^pi||", "2/(1-g)") if of_values else ("||Q* - Q^pi||", "2g/(1-g)")
-    return proves(
-        [every(f"{left} <= {constant} (g d + eps)", sharp_steps(of_values))],
-        "all real rewards and errors, every deterministic MDP with 2 states and 2 actions, one source, ties "
-        "included, gamma in {1/2, 9/10}; z3. Every MDP: by the steps thm2/step-*",
-    )
+    return [every(f"{left} <= {constant} (g d + eps)", sharp_steps(of_values))]
 
 
 # --- Theorem 2 with both mends --------------------------------------------------------------------
@@ -351,45 +343,42 @@ def corrected_steps(constant: int = 2) -> Iterator[Step]:
     )
 
 
-def check_corrected() -> CheckResult:
-    return proves(
-        corrected_steps(),
-        "all gamma, distances and errors; z3. From T2' (thm2/sharp) and thm2/reward-distance",
-    )
-
-
-def _step(name: str, steps: Callable[..., Iterator[Step]], scope: str, tooth: Broken) -> Proof:
-    return Proof(f"thm2/step-{name}", lambda: proves(steps(), scope), (tooth,), needs_z3=True)
-
-
 def _lowered(steps: Callable[..., Iterator[Step]]) -> Broken:
     return broken("the constant lowered by 1/1000", lambda: steps(LOWERED))
 
 
 PROOFS: tuple[Proof, ...] = (
-    Proof("thm2/reward-distance", check_reward_distance, (_lowered(reward_distance_steps),), needs_z3=True),
-    _step("greedy", greedy_steps, "all Q, errors; 3 actions, 2 sources; z3", _lowered(greedy_steps)),
-    _step("improvement", improvement_steps, "all kernels, gamma, U; 3 next states; z3",
-          _lowered(improvement_steps)),
-    _step("monotone", monotone_steps,
-          "all kernels, gamma, Q_i and policies; 2 next states, 2 actions, 2 sources; z3",
-          broken("Q_i under a reward of their own", lambda: monotone_steps(forget_reward=True))),
-    _step("telescoping", telescoping_steps, "all kernels, rewards, gamma, U; 3 states; z3",
-          _lowered(telescoping_steps)),
-    _step("contraction", contraction_steps, "all kernels, gamma, Q*, U; 3 next states, 2 actions; z3",
-          _lowered(contraction_steps)),
-    _step("transfer", transfer_steps, "all kernels, rewards and gamma; 2 states, 2 actions; z3",
-          _lowered(transfer_steps)),
-    _step("value", value_steps, "all values, errors and gamma; 2 actions; z3", _lowered(value_steps)),
+    proved("thm2/reward-distance", Method.SMT, reward_distance_steps,
+           "all rewards and feature distributions, 3 features; z3", _lowered(reward_distance_steps)),
+    proved("thm2/step-greedy", Method.SMT, greedy_steps,
+           "all Q, errors; 3 actions, 2 sources; z3", _lowered(greedy_steps)),
+    proved("thm2/step-improvement", Method.SMT, improvement_steps, "all kernels, gamma, U; 3 next states; z3",
+           _lowered(improvement_steps)),
+    proved("thm2/step-monotone", Method.SMT, monotone_steps,
+           "all kernels, gamma, Q_i and policies; 2 next states, 2 actions, 2 sources; z3",
+           broken("Q_i under a reward of their own", lambda: monotone_steps(forget_reward=True))),
+    proved("thm2/step-telescoping", Method.SMT, telescoping_steps,
+           "all kernels, rewards, gamma, U; 3 states; z3",
+           _lowered(telescoping_steps)),
+    proved("thm2/step-contraction", Method.SMT, contraction_steps,
+           "all kernels, gamma, Q*, U; 3 next states, 2 actions; z3",
+           _lowered(contraction_steps)),
+    proved("thm2/step-transfer", Method.SMT, transfer_steps,
+           "all kernels, rewards and gamma; 2 states, 2 actions; z3",
+           _lowered(transfer_steps)),
+    proved("thm2/step-value", Method.SMT, value_steps,
+           "all values, errors and gamma; 2 actions; z3", _lowered(value_steps)),
     *(
-        Proof(claim, partial(check_sharp, of_values), (
-            broken("the constant of d lowered by 1/1000",
-                   partial(sharp_steps, of_values, distance_factor=LOWERED)),
-            broken("the constant of eps lowered by 1/1000",
-                   partial(sharp_steps, of_values, epsilon_factor=LOWERED)),
-        ), needs_z3=True)
+        proved(claim, Method.SMT, partial(all_sharp_steps, of_values),
+               "all real rewards and errors, every deterministic MDP with 2 states and 2 actions, one "
+               "source, ties included, gamma in {1/2, 9/10}; z3. Every MDP: by the steps thm2/step-*",
+               broken("the constant of d lowered by 1/1000",
+                      partial(sharp_steps, of_values, distance_factor=LOWERED)),
+               broken("the constant of eps lowered by 1/1000",
+                      partial(sharp_steps, of_values, epsilon_factor=LOWERED)))
         for claim, of_values in (("thm2/sharp", False), ("thm2/sharp-value", True))
     ),
-    Proof("thm2/corrected", check_corrected,
-          (broken("2/(1-g) halved", lambda: corrected_steps(constant=1)),), needs_z3=True),
+    proved("thm2/corrected", Method.SMT, corrected_steps,
+           "all gamma, distances and errors; z3. From T2' (thm2/sharp) and thm2/reward-distance",
+           broken("2/(1-g) halved", lambda: corrected_steps(constant=1))),
 )  # fmt: skip

@@ -10,15 +10,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sfr_theory.bounds import BoundTerms, Evaluation
+from sfr_theory.bounds import Bound
 from sfr_theory.claims import CheckResult, Verdict
 from sfr_theory.random_mdp import FAMILIES, ProblemBatch, Shape
 from sfr_theory.transfer import evaluate_batch
 
 SEED, PROBLEMS_PER_FAMILY, GAMMA, EPSILON = 0, 200, 0.9, 0.1
 SHAPE = Shape()
-
-Bound = Callable[[Evaluation], BoundTerms]
 
 
 def _as_drawn(batch: ProblemBatch) -> ProblemBatch:
@@ -40,5 +38,5 @@ def supports(bound: Bound, change: Callable[[ProblemBatch], ProblemBatch] = _as_
         f"{violations} violations on {problems} random problems, largest left/right {worst:.3g}, seed {SEED}",
         f"S={SHAPE.states}, A={SHAPE.actions}, F={SHAPE.features}, {SHAPE.tasks} sources, gamma = {GAMMA}, "
         f"families {', '.join(FAMILIES)}",
-        {"kind": "instances", "instances": problems, "violations": violations, "worst_ratio": worst},
+        {"instances": problems, "violations": violations, "worst_ratio": worst},
     )

@@ -30,11 +30,11 @@ import numpy as np
 import sympy
 from sympy import Expr, Rational
 
-from proofs_checks.argument import Step, broken, every, proves, refutes
+from proofs_checks.argument import Step, broken, every, proved, refuted
 from proofs_checks.proof import Proof
 from proofs_checks.symbolic import identity, joint_kernel, unknowns, with_last_probability
 from sfr_theory.arithmetic import Array
-from sfr_theory.claims import CheckResult
+from sfr_theory.claims import Method
 
 # --- Theorem 1, path by path ----------------------------------------------------------------------
 
@@ -76,14 +76,6 @@ def pathwise_steps(read_with: str = "R") -> Iterator[Step]:
     yield identity("sum R 1_{phi_t} = R(phi_t) = r_t: the model-free update", indicators @ reward, reward)
 
 
-def check_pathwise() -> CheckResult:
-    return proves(
-        pathwise_steps(),
-        "all xi, R, p^, alpha, gamma, transitions, greedy rules that depend on Q only; 2 states, 2 actions, "
-        "3 features; symbolic. All further steps by induction",
-    )
-
-
 # --- model-free: the indicator --------------------------------------------------------------------
 
 
@@ -107,14 +99,6 @@ def indicator_steps(estimate: Callable[[int, int], int]) -> Iterator[Step]:
     yield every(
         "E[1_{phi_t} + gamma xi(s', abar(s'), .)] = T_xi(xi), also where s' and phi_t are dependent",
         map(unbiased, itertools.product(range(2), repeat=states)),
-    )
-
-
-def check_indicator() -> CheckResult:
-    return proves(
-        indicator_steps(lambda phi, seen: int(phi == seen)),
-        "all joint kernels p(s', phi | s, a), xi, gamma, greedy choices; 2 states, 2 actions, "
-        "3 features; symbolic",
     )
 
 
@@ -147,13 +131,6 @@ def quadratic_window(phi: Expr, h: Expr) -> Expr:
 def window_with_an_atom(phi: Expr, h: Expr) -> Expr:
     """Half of the probability sits at phi itself: a discrete feature."""
     return Rational(1, 2) + quadratic_window(phi, h) / 2
-
-
-def check_indicator_density() -> CheckResult:
-    return refutes(
-        indicator_density_facts(quadratic_window, quadratic_density(PHI)),
-        "every quadratic density, at every interior point; symbolic integrals and limits",
-    )
 
 
 # --- model-based: the one-step model --------------------------------------------------------------
@@ -198,13 +175,6 @@ def bias_steps(power: Callable[[int], int] = lambda n: n) -> Iterator[Step]:
     )
 
 
-def check_bias_formula() -> CheckResult:
-    return proves(
-        bias_steps(),
-        "all p, p~_0 and beta, 2 features; every n by induction, n = 1, 2, 3 also by enumeration; symbolic",
-    )
-
-
 def exact(*values: object) -> Array:
     """Fractions as an array."""
     array = np.empty(len(values), dtype=object)
@@ -242,14 +212,6 @@ def unbiased_facts(beta: Fraction) -> Iterator[Step]:
     yield from biased_given_the_past_facts(beta)
 
 
-def check_unbiased() -> CheckResult:
-    return refutes(
-        unbiased_facts(Fraction(1, 2)),
-        "two features; all sequences of 1, 2 and 5; exact. E[p~_n | past] = (1-beta) p~_{n-1} + beta p, so "
-        "T1' does not apply for any beta < 1. The paper says that it is needed, not that it is so",
-    )
-
-
 def beta_zero_facts(beta: Fraction) -> Iterator[Step]:
     """The extreme of the paper's range beta in [0, 1]."""
     initial = exact("1/2", "1/2")
@@ -267,10 +229,6 @@ def beta_zero_facts(beta: Fraction) -> Iterator[Step]:
         "so in one state that always shows phi_1, with R = (1, 0) and gamma = 0, Q is drawn to 1/2, not to 1",
         model_after(initial, (0,) * 10, np.array(beta, dtype=object))[0] == Fraction(1, 2),
     )
-
-
-def check_beta_zero() -> CheckResult:
-    return refutes(beta_zero_facts(Fraction(0)), "two features, all sequences of length 4; exact")
 
 
 def exact_identity_steps(forget_product: bool = False) -> Iterator[Step]:
@@ -320,33 +278,36 @@ def exact_identity_steps(forget_product: bool = False) -> Iterator[Step]:
     )
 
 
-def check_exact_identity() -> CheckResult:
-    return proves(
-        exact_identity_steps(),
-        "all beta in (0, 1], rates, gamma, rewards, models and features seen, 3 features; symbolic",
-    )
-
-
 PROOFS: tuple[Proof, ...] = (
-    Proof("thm1/pathwise", check_pathwise,
-          (broken("xi read under another reward than Q-learning's", lambda: pathwise_steps("R_other")),)),
-    Proof("mf/indicator-unbiased", check_indicator,
-          (broken("the indicator of the next feature in the list", lambda: indicator_steps(
-              lambda phi, seen: int(phi == (seen + 1) % 3))),)),
-    Proof("mf/indicator-density", check_indicator_density,
-          (broken("a feature with an atom at phi has mean 0 there", lambda: indicator_density_facts(
-              window_with_an_atom, quadratic_density(PHI))),)),
-    Proof("mb/bias-formula", check_bias_formula,
-          (broken("one power of 1 - beta too many", lambda: bias_steps(lambda n: n + 1)),)),
-    Proof("mb/unbiased", check_unbiased, (
-        broken("its mean is off at beta = 1", lambda: biased_facts(exact("1/2", "1/2"), Fraction(1))),
-        broken("its mean over all pasts is off where it starts at p",
-               lambda: biased_facts(exact("1/4", "3/4"), Fraction(1, 2))),
-        broken("given the past it is off at beta = 1", lambda: biased_given_the_past_facts(Fraction(1))),
-    )),
-    Proof("mb/exact-identity", check_exact_identity,
-          (broken("alpha_n alpha_{n-1} dropped from the remainder",
-                  lambda: exact_identity_steps(forget_product=True)),)),
-    Proof("mb/beta-zero", check_beta_zero,
-          (broken("beta = 1/10 does not learn either", lambda: beta_zero_facts(Fraction(1, 10))),)),
+    proved("thm1/pathwise", Method.SYMBOLIC, pathwise_steps,
+           "all xi, R, p^, alpha, gamma, transitions, greedy rules that depend on Q only; 2 states, 2 "
+           "actions, 3 features; symbolic. All further steps by induction",
+           broken("xi read under another reward than Q-learning's", lambda: pathwise_steps("R_other"))),
+    proved("mf/indicator-unbiased", Method.SYMBOLIC,
+           lambda: indicator_steps(lambda phi, seen: int(phi == seen)),
+           "all joint kernels p(s', phi | s, a), xi, gamma, greedy choices; 2 states, 2 actions, 3 features; "
+           "symbolic",
+           broken("the indicator of the next feature in the list",
+                  lambda: indicator_steps(lambda phi, seen: int(phi == (seen + 1) % 3)))),
+    refuted("mf/indicator-density", lambda: indicator_density_facts(quadratic_window, quadratic_density(PHI)),
+            "every quadratic density, at every interior point; symbolic integrals and limits",
+            broken("a feature with an atom at phi has mean 0 there",
+                   lambda: indicator_density_facts(window_with_an_atom, quadratic_density(PHI)))),
+    proved("mb/bias-formula", Method.SYMBOLIC, bias_steps,
+           "all p, p~_0 and beta, 2 features; every n by induction, n = 1, 2, 3 also by enumeration; "
+           "symbolic", broken("one power of 1 - beta too many", lambda: bias_steps(lambda n: n + 1))),
+    refuted("mb/unbiased", lambda: unbiased_facts(Fraction(1, 2)),
+            "two features; all sequences of 1, 2 and 5; exact. E[p~_n | past] = (1-beta) p~_{n-1} + beta p, "
+            "so T1' does not apply for any beta < 1. The paper says that it is needed, not that it is so",
+            broken("its mean is off at beta = 1", lambda: biased_facts(exact("1/2", "1/2"), Fraction(1))),
+            broken("its mean over all pasts is off where it starts at p",
+                   lambda: biased_facts(exact("1/4", "3/4"), Fraction(1, 2))),
+            broken("given the past it is off at beta = 1", lambda: biased_given_the_past_facts(Fraction(1)))),
+    proved("mb/exact-identity", Method.SYMBOLIC, exact_identity_steps,
+           "all beta in (0, 1], rates, gamma, rewards, models and features seen, 3 features; symbolic",
+           broken("alpha_n alpha_{n-1} dropped from the remainder",
+                  lambda: exact_identity_steps(forget_product=True))),
+    refuted("mb/beta-zero", lambda: beta_zero_facts(Fraction(0)),
+            "two features, all sequences of length 4; exact",
+            broken("beta = 1/10 does not learn either", lambda: beta_zero_facts(Fraction(1, 10)))),
 )  # fmt: skip

@@ -23,10 +23,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from proofs_checks.argument import Step, broken, proves
+from proofs_checks.argument import Step, broken, proved
 from proofs_checks.proof import Proof
 from proofs_checks.smt import at_most, discount, entails, maximum, number, reals
-from sfr_theory.claims import CheckResult
+from sfr_theory.claims import Method
 
 FULL, LOWERED = Fraction(1), Fraction(999, 1000)
 
@@ -56,13 +56,6 @@ def comparison_steps(factor: Fraction = FULL, rate_may_exceed_one: bool = False)
         "limit: L <= g L + b gives L <= b/(1-g)",
         [*discount(gamma), largest >= 0, largest <= gamma * largest + b],
         (1 - gamma) * largest <= number(factor) * b,
-    )
-
-
-def check_comparison() -> CheckResult:
-    return proves(
-        comparison_steps(),
-        "the three inequalities, for all reals; z3. How they make the proof: docs/theory.md",
     )
 
 
@@ -101,13 +94,14 @@ def limit_steps(factor: Fraction = FULL) -> Iterator[Step]:
 
 
 PROOFS: tuple[Proof, ...] = (
-    Proof("lemma/comparison", check_comparison, (
-        broken("b/(1-g) lowered by 1/1000", lambda: comparison_steps(LOWERED)),
-        broken("learning rates above 1", lambda: comparison_steps(rate_may_exceed_one=True)),
-    ), needs_z3=True),
-    Proof("gpi-learning/step-bootstrap",
-          lambda: proves(bootstrap_steps(), "all Q, M; one next state, 3 actions; z3"),
-          (broken("the loss c lowered by 1/1000", lambda: bootstrap_steps(LOWERED)),), needs_z3=True),
-    Proof("gpi-learning/step-limit", lambda: proves(limit_steps(), "all limits and gamma; z3"),
-          (broken("g eta/(1-g)^2 lowered by 1/1000", lambda: limit_steps(LOWERED)),), needs_z3=True),
+    proved("lemma/comparison", Method.SMT, comparison_steps,
+           "the three inequalities, for all reals; z3. How they make the proof: docs/theory.md",
+           broken("b/(1-g) lowered by 1/1000", lambda: comparison_steps(LOWERED)),
+           broken("learning rates above 1", lambda: comparison_steps(rate_may_exceed_one=True))),
+    proved("gpi-learning/step-bootstrap", Method.SMT, bootstrap_steps,
+           "all Q, M; one next state, 3 actions; z3",
+           broken("the loss c lowered by 1/1000", lambda: bootstrap_steps(LOWERED))),
+    proved("gpi-learning/step-limit", Method.SMT, limit_steps,
+           "all limits and gamma; z3",
+           broken("g eta/(1-g)^2 lowered by 1/1000", lambda: limit_steps(LOWERED))),
 )  # fmt: skip

@@ -1,9 +1,15 @@
 """The ledger: every claim of the catalogue with the verdict that its proof computed in this run.
 
-A proof counts only with its teeth: each broken variant beside it must be rejected by the same machinery, or
-the entry is INCONCLUSIVE. A proof that raises is INCONCLUSIVE, too. Entries whose proof was left out
-(--fast) or could not run (no z3) are NOT CHECKED with that reason; this is said, and it is no failure.
-Every other verdict that differs from the catalogue's expectation is one.
+A proof counts only if each broken variant beside it is rejected by the same machinery; otherwise the entry is
+INCONCLUSIVE. So it is where a proof raises, or says more than its method can. Entries whose proof was left
+out (--fast) or could not run (no z3) are NOT CHECKED with that reason; this is said, and it is no failure.
+Every other verdict that differs from what the catalogue expects is one.
+
+A claim that rests on others (`depends_on`) is PROVED only if all of them are, in the same run: `settle`
+follows the chain, so that a step that fails takes with it whatever was built on it.
+
+What Coq has checked holds for all finite sizes and rests on nothing else (`machine_checked`); where it did
+not run, the entry says what the other proof covers and no more.
 
 Verdicts on experiments are read from the folder of results (`sfr_theory.empirical`), where they were computed
 from runs that nobody wants to wait for here.
@@ -16,6 +22,7 @@ from __future__ import annotations
 
 import html
 import importlib
+import importlib.util
 import multiprocessing
 import pkgutil
 import time
@@ -23,13 +30,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
+from dataclasses import replace
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from rich.markup import escape
 from rich.table import Table
 
 import proofs_checks
@@ -37,50 +43,24 @@ from proofs_checks import smt
 from proofs_checks.proof import Proof
 from sfr_theory import empirical
 from sfr_theory.catalogue import CATALOGUE, EXPERIMENTS, SECTIONS, UNCHECKED
-from sfr_theory.claims import HTML_STYLE, CheckResult, Claim, Verdict, claims_html, styled
+from sfr_theory.claims import (
+    HTML_STYLE,
+    CheckResult,
+    Claim,
+    Method,
+    Outcome,
+    Skipped,
+    Verdict,
+    claims_html,
+    errors,
+    head,
+    outcome_table,
+)
 from sfr_theory.errors import InputError
 
 Z3_INSTALL = "pip install '.[proofs]'"
-LEFT_OUT = "left out by --fast"
-Z3_MISSING = f"needs z3, which is not installed: {Z3_INSTALL}"
-NO_PROOF = "no proof covers it"
 RESULTS = Path("results")
-FROM_RESULTS = "results"
-"""The kind of evidence of empirical claims."""
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A claim with what was found out about it in this run."""
-
-    claim: Claim
-    result: CheckResult
-    kind: str  # of evidence; empty where nothing was checked
-    skipped: bool = False  # left out on purpose, or for want of z3
-    seconds: float = 0.0
-
-    @property
-    def as_expected(self) -> bool:
-        if self.kind == FROM_RESULTS:
-            return empirical.is_as_expected(self.claim, self.result.verdict)
-        return self.skipped or self.result.verdict == self.claim.expected
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "id": self.claim.id,
-            "label": self.claim.label,
-            "about": self.claim.about,
-            "claim": self.claim.sentence,
-            "verdict": self.result.verdict.value,
-            "expected": self.claim.expected.value,
-            "as_expected": self.as_expected,
-            "skipped": self.skipped,
-            "kind": self.kind,
-            "evidence": self.result.evidence,
-            "scope": self.result.scope,
-            "seconds": round(self.seconds, 3),
-            "details": dict(self.result.details),
-        }
+ALL_SIZES = "all finite sizes, Coq"
 
 
 @cache
@@ -98,7 +78,10 @@ def collect() -> Mapping[str, Proof]:
 
 
 def select(only: Iterable[str]) -> tuple[Claim, ...]:
-    """The claims with these ids, or whose ids begin so (thm2/); all of them if none is named."""
+    """The claims with these ids, or whose ids begin so (thm2/), and all that they rest on.
+
+    Without a name: all claims.
+    """
     wanted = tuple(only)
     for name in wanted:
         if name not in CATALOGUE and not any(_begins(claim, name) for claim in CATALOGUE):
@@ -107,65 +90,73 @@ def select(only: Iterable[str]) -> tuple[Claim, ...]:
                 f"did you mean {' or '.join(near)}?" if near else "`python -m proofs_checks` lists them all"
             )
             raise InputError(f"no claim has the id {name!r}; {hint}")
-    chosen = (
-        claim
-        for claim in CATALOGUE.values()
-        if not wanted or claim.id in wanted or any(_begins(claim.id, name) for name in wanted)
-    )
-    return tuple(chosen)
+    chosen = {
+        name
+        for name in CATALOGUE
+        if not wanted or name in wanted or any(_begins(name, prefix) for prefix in wanted)
+    }
+    return tuple(CATALOGUE[name] for name in CATALOGUE if name in _with_dependencies(chosen))
+
+
+def _with_dependencies(names: Iterable[str]) -> set[str]:
+    """These claims and, transitively, those that they rest on."""
+    found: set[str] = set()
+    waiting = list(names)
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += CATALOGUE[name].depends_on
+    return found
 
 
 def _begins(claim: str, prefix: str) -> bool:
     return claim.startswith(prefix if prefix.endswith("/") else f"{prefix}/")
 
 
-def kind_of_evidence(proof: Proof, result: CheckResult) -> str:
-    """How it was found out: SMT, symbolic, exact, instances or a counterexample."""
-    if "kind" in result.details:
-        return str(result.details["kind"])
-    if result.verdict in (Verdict.REFUTED, Verdict.NEEDS_ASSUMPTION):
-        return "counterexample"
-    if result.verdict is Verdict.SUPPORTED:
-        return "instances"
-    if proof.needs_z3:
-        return "SMT"
-    return "symbolic" if "symbolic" in result.scope else "exact"
+# --- Running -----------------------------------------------------------------------------------------------
 
 
-def run_proof(proof: Proof) -> CheckResult:
-    """Run a proof, then its teeth."""
+def run_proof(proof: Proof) -> Outcome:
+    """Run a proof, then its broken variants."""
+    claim, started = CATALOGUE[proof.claim], time.perf_counter()
+
+    def outcome(result: CheckResult) -> Outcome:
+        return Outcome(claim, result, proof.method, seconds=time.perf_counter() - started)
+
+    def inconclusive(reason: str, scope: str = "") -> Outcome:
+        return outcome(CheckResult(Verdict.INCONCLUSIVE, reason, scope))
+
     try:
-        result = proof.check()
-        if not proof.teeth:
-            return CheckResult(Verdict.INCONCLUSIVE, "the proof has no broken variant beside it")
-        for tooth in proof.teeth:
-            if not tooth.is_rejected():
-                return CheckResult(
-                    Verdict.INCONCLUSIVE, f"a broken variant was not rejected: {tooth.sentence}", result.scope
+        found = outcome(proof.check())
+        if not proof.broken:
+            return inconclusive("the proof has no broken variant beside it")
+        for variant in proof.broken:
+            if not variant.is_rejected():
+                return inconclusive(
+                    f"a broken variant was not rejected: {variant.sentence}", found.result.scope
                 )
     except Exception as error:  # a proof that breaks must not take the ledger with it
-        return CheckResult(Verdict.INCONCLUSIVE, f"the check failed with {type(error).__name__}: {error}")
-    return result
+        return inconclusive(f"the check failed with {type(error).__name__}: {error}")
+    return replace(found, seconds=time.perf_counter() - started)
 
 
-def _run_by_id(claim: str) -> tuple[str, CheckResult, float]:
-    started = time.perf_counter()
-    result = run_proof(collect()[claim])
-    return claim, result, time.perf_counter() - started
+def _run_by_id(claim: str) -> Outcome:
+    return run_proof(collect()[claim])
 
 
-def _skipped(claim: Claim, reason: str) -> Entry:
-    return Entry(claim, CheckResult(Verdict.NOT_CHECKED, reason), "", skipped=True)
+def _skipped(claim: Claim, why: Skipped, evidence: str) -> Outcome:
+    return Outcome(claim, CheckResult(Verdict.NOT_CHECKED, evidence), None, skipped=why)
 
 
-def from_results(folder: Path) -> dict[str, Entry]:
+def from_results(folder: Path) -> dict[str, Outcome]:
     """The empirical claims, as the folder of results decides them."""
     verdicts = empirical.read(folder)
     missing = empirical.NO_RESULTS.format(path=folder / empirical.FILE)
     return {
-        claim.id: Entry(claim, verdicts[claim.id], FROM_RESULTS)
+        claim.id: Outcome(claim, verdicts[claim.id], Method.RESULTS)
         if claim.id in verdicts
-        else _skipped(claim, missing)
+        else _skipped(claim, Skipped.NO_RESULTS, missing)
         for claim in EXPERIMENTS.claims
     }
 
@@ -176,41 +167,41 @@ def run(
     workers: int,
     advance: Callable[[int], None] = lambda _: None,
     results: Path = RESULTS,
-) -> list[Entry]:
-    """Run the proofs of these claims; `advance` is called after each."""
-    proofs = collect()
-    decided = from_results(results)
-    has_z3 = smt.is_available()
-    entries: dict[str, Entry] = {}
-    waiting: list[Claim] = []
+    formal: Mapping[str, CheckResult] | None = None,
+) -> list[Outcome]:
+    """Run the proofs of these claims, then settle what rests on what; `advance` is called after each."""
+    proofs, decided, has_z3 = collect(), from_results(results), smt.is_available()
+    outcomes: dict[str, Outcome] = {}
     claims = tuple(claims)
     for claim in claims:
         proof = proofs.get(claim.id)
         if claim.id in decided:
-            entries[claim.id] = decided[claim.id]
+            outcomes[claim.id] = decided[claim.id]
         elif proof is None:
-            reason = UNCHECKED.get(claim.id, NO_PROOF)
-            entries[claim.id] = Entry(claim, CheckResult(Verdict.NOT_CHECKED, reason), "")
+            reason = UNCHECKED.get(claim.id, "no proof covers it")
+            outcomes[claim.id] = Outcome(claim, CheckResult(Verdict.NOT_CHECKED, reason), None)
         elif fast and proof.slow:
-            entries[claim.id] = _skipped(claim, LEFT_OUT)
+            outcomes[claim.id] = _skipped(claim, Skipped.FAST, "left out by --fast")
         elif proof.needs_z3 and not has_z3:
-            entries[claim.id] = _skipped(claim, Z3_MISSING)
-        else:
-            waiting.append(claim)
-            continue
-        advance(1)
+            missing = f"needs z3, which is not installed: {Z3_INSTALL}"
+            outcomes[claim.id] = _skipped(claim, Skipped.NO_Z3, missing)
+    advance(len(outcomes))
     # The long ones first, so that no worker is left with one at the end.
-    order = sorted(
-        (claim.id for claim in waiting), key=lambda name: (not proofs[name].slow, not proofs[name].needs_z3)
+    waiting = sorted(
+        (claim.id for claim in claims if claim.id not in outcomes),
+        key=lambda name: (not proofs[name].slow, not proofs[name].needs_z3),
     )
-    for name, result, seconds in _results(order, workers):
-        claim = CATALOGUE[name]
-        entries[name] = Entry(claim, result, kind_of_evidence(proofs[name], result), seconds=seconds)
+    for outcome in _outcomes(waiting, workers):
+        outcomes[outcome.claim.id] = outcome
         advance(1)
-    return [entries[claim.id] for claim in claims]
+    for name, found in (formal or {}).items():
+        if name in outcomes:
+            outcomes[name] = _also_in_coq(outcomes[name], found)
+    settled = settle(outcomes)
+    return [settled[claim.id] for claim in claims]
 
 
-def _results(names: list[str], workers: int) -> Iterable[tuple[str, CheckResult, float]]:
+def _outcomes(names: list[str], workers: int) -> Iterable[Outcome]:
     if workers == 1 or len(names) < 2:
         yield from map(_run_by_id, names)
         return
@@ -222,15 +213,64 @@ def _results(names: list[str], workers: int) -> Iterable[tuple[str, CheckResult,
                 yield done.result()
             except BrokenProcessPool:
                 died = "a process that ran proofs died, perhaps for want of memory; try --workers 1"
-                yield submitted[done], CheckResult(Verdict.INCONCLUSIVE, died), 0.0
+                claim = CATALOGUE[submitted[done]]
+                yield Outcome(claim, CheckResult(Verdict.INCONCLUSIVE, died), None)
+
+
+def machine_checked() -> Mapping[str, CheckResult]:
+    """What Coq found in this run, by claim id; nothing where its files or its compiler are missing."""
+    if importlib.util.find_spec("proofs_checks.coq") is None:
+        return {}
+    found: Mapping[str, CheckResult] = importlib.import_module("proofs_checks.coq").findings()
+    return found
+
+
+def _also_in_coq(outcome: Outcome, formal: CheckResult) -> Outcome:
+    """An entry with what Coq says of it; where the two contradict each other, neither counts."""
+    own = outcome.result
+    agreeing = {formal.verdict, Verdict.NOT_CHECKED}
+    if formal.verdict is Verdict.PROVED:
+        agreeing.add(Verdict.SUPPORTED)
+    if own.verdict not in agreeing:
+        reason = (
+            f"Coq says {formal.verdict.value} ({formal.evidence}), but {own.verdict.value}: {own.evidence}"
+        )
+        return replace(outcome, result=CheckResult(Verdict.INCONCLUSIVE, reason, own.scope))
+    also = "" if outcome.method is None else f". Also {outcome.method.label} ({own.scope}): {own.evidence}"
+    result = CheckResult(formal.verdict, formal.evidence + also, ALL_SIZES, {**own.details, **formal.details})
+    return Outcome(outcome.claim, result, Method.COQ, seconds=outcome.seconds)
+
+
+def settle(outcomes: Mapping[str, Outcome]) -> dict[str, Outcome]:
+    """The outcomes, where a claim is PROVED only if all that it rests on is, in this run."""
+    settled: dict[str, Outcome] = {}
+
+    def visit(name: str) -> Outcome:
+        if name not in settled:
+            rests_on = [visit(other) for other in outcomes[name].claim.depends_on]
+            settled[name] = _resting_on(outcomes[name], rests_on)
+        return settled[name]
+
+    return {name: visit(name) for name in outcomes}
+
+
+def _resting_on(outcome: Outcome, others: list[Outcome]) -> Outcome:
+    weak = [other for other in others if other.result.verdict is not Verdict.PROVED]
+    if outcome.result.verdict is not Verdict.PROVED or outcome.method is Method.COQ or not weak:
+        return outcome
+    listed = ", ".join(f"{other.claim.id} ({other.result.verdict.value})" for other in weak)
+    evidence = f"it rests on what is not proved in this run: {listed}. By itself: {outcome.result.evidence}"
+    if all(other.skipped for other in weak):
+        return _skipped(outcome.claim, Skipped.DEPENDENCY, evidence)
+    return replace(outcome, result=CheckResult(Verdict.INCONCLUSIVE, evidence, outcome.result.scope))
 
 
 # --- Rendering ---------------------------------------------------------------------------------------------
 
 
-def in_sections(entries: Iterable[Entry]) -> list[tuple[str, list[Entry]]]:
-    """The entries under the titles of the catalogue; empty sections are left out."""
-    by_id = {entry.claim.id: entry for entry in entries}
+def in_sections(outcomes: Iterable[Outcome]) -> list[tuple[str, list[Outcome]]]:
+    """The outcomes under the titles of the catalogue; empty sections are left out."""
+    by_id = {outcome.claim.id: outcome for outcome in outcomes}
     sections = (
         (section.title, [by_id[claim.id] for claim in section.claims if claim.id in by_id])
         for section in SECTIONS
@@ -238,52 +278,16 @@ def in_sections(entries: Iterable[Entry]) -> list[tuple[str, list[Entry]]]:
     return [(title, listed) for title, listed in sections if listed]
 
 
-def summary(entries: Iterable[Entry]) -> str:
-    """How many of each verdict, for the paper's statements and for ours."""
-    entries = tuple(entries)
-    parts = []
-    for whose, ours in (("of the paper", False), ("of ours", True)):
-        counts = Counter(entry.result.verdict for entry in entries if entry.claim.is_ours is ours)
-        listed = ", ".join(f"{counts[verdict]} {verdict.value}" for verdict in Verdict if counts[verdict])
-        if listed:
-            parts.append(f"{counts.total()} {whose}: {listed}")
-    return f"{len(entries)} claims. {'. '.join(parts)}"
+def as_json(outcomes: Iterable[Outcome]) -> dict[str, dict[str, Any]]:
+    return {outcome.claim.id: outcome.to_json() for outcome in outcomes}
 
 
-def _place(claim: Claim, quote: str = "") -> str:
-    """Where the paper says it, or that it is ours and what it bears on."""
-    if not claim.is_ours:
-        return f"{quote}{claim.label}{quote}"
-    return f"ours, on {quote}{claim.about}{quote}" if claim.about else "ours"
-
-
-def _what_was_found(entry: Entry, in_full: bool) -> str:
-    """Evidence and scope; in the overview a proof shows its scope only, and its steps are in the files."""
-    evidence, scope = escape(entry.result.evidence), escape(entry.result.scope)
-    if entry.result.verdict is Verdict.PROVED and scope and not in_full:
-        return scope
-    return f"{evidence} [dim]Scope: {scope}[/]" if scope else evidence
-
-
-def table(entries: Iterable[Entry], in_full: bool) -> Table:
+def table(outcomes: Iterable[Outcome], in_full: bool) -> Table:
     """The ledger for a terminal."""
-    grid = Table(title="Claims of the paper", title_justify="left", pad_edge=False)
-    grid.add_column("claim", ratio=5)
-    grid.add_column("verdict", no_wrap=True)
-    grid.add_column("by", no_wrap=True)
-    grid.add_column("scope, or what was found", ratio=6)
-    for title, listed in in_sections(entries):
-        grid.add_section()
-        grid.add_row(f"[bold underline]{escape(title)}[/]")
-        for entry in listed:
-            place = escape(_place(entry.claim))
-            grid.add_row(
-                f"[bold]{escape(entry.claim.id)}[/] [dim]{place}[/]\n{escape(entry.claim.sentence)}",
-                styled(entry.result.verdict, entry.as_expected),
-                entry.kind,
-                _what_was_found(entry, in_full),
-            )
-    return grid
+    rows: list[Outcome | str] = []
+    for title, listed in in_sections(outcomes):
+        rows += [title, *listed]
+    return outcome_table("Claims of the paper", rows, in_full)
 
 
 def _markdown_cell(text: str) -> str:
@@ -291,9 +295,9 @@ def _markdown_cell(text: str) -> str:
     return "".join(f"\\{c}" if c in "\\`*_[]<>|#~$" else c for c in text.replace("\n", " "))
 
 
-def to_markdown(entries: Iterable[Entry]) -> str:
+def to_markdown(outcomes: Iterable[Outcome]) -> str:
     """The ledger as a page."""
-    entries = tuple(entries)
+    outcomes = tuple(outcomes)
     lines = [
         "# Claims of the paper, and what is true",
         "",
@@ -303,9 +307,9 @@ def to_markdown(entries: Iterable[Entry]) -> str:
         "Below a claim stands the label in the paper's source where it is stated, or that it is ours: a",
         "correction, a step of a proof, or what the paper does not say but one may be led to believe.",
         "",
-        f"{summary(entries)}.",
+        *(f"- {_markdown_cell(line)}" for line in head(as_json(outcomes))),
     ]
-    for title, listed in in_sections(entries):
+    for title, listed in in_sections(outcomes):
         lines += [
             "",
             f"## {title}",
@@ -313,45 +317,46 @@ def to_markdown(entries: Iterable[Entry]) -> str:
             "| claim | says | verdict | by | evidence | scope |",
             "|---|---|---|---|---|---|",
         ]
-        for entry in listed:
+        for outcome in listed:
+            claim, result = outcome.claim, outcome.result
+            place = claim.label or claim.about
             cells = (
-                f"`{entry.claim.id}` <br>{_place(entry.claim, '`')}",
-                _markdown_cell(entry.claim.sentence),
-                f"**{entry.result.verdict.value}**" + ("" if entry.as_expected else " (unexpected)"),
-                entry.kind,
-                _markdown_cell(entry.result.evidence),
-                _markdown_cell(entry.result.scope),
+                f"`{claim.id}` <br>{claim.place.replace(place, f'`{place}`') if place else claim.place}",
+                _markdown_cell(claim.sentence),
+                f"**{result.verdict.value}**" + ("" if outcome.as_expected else " (unexpected)"),
+                "" if outcome.method is None else outcome.method.label,
+                _markdown_cell(result.evidence),
+                _markdown_cell(result.scope),
             )
             lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 
-def to_html_fragment(entries: Iterable[Entry]) -> str:
-    """The ledger as a piece of a page: one table for each section."""
-    entries = tuple(entries)
-    parts = [f"<p>{html.escape(summary(entries))}.</p>"]
-    for title, listed in in_sections(entries):
-        parts.append(f"<h3>{html.escape(title)}</h3>")
-        parts.append(claims_html({entry.claim.id: entry.to_json() for entry in listed}))
-    return "\n".join(parts) + "\n"
-
-
-def to_html_page(entries: Iterable[Entry]) -> str:
-    """The fragment as a page of its own."""
+def to_html_page(outcomes: Iterable[Outcome]) -> str:
+    """The ledger as a page: its head, and one table for each section."""
+    outcomes = tuple(outcomes)
+    lines = "".join(f"<li>{html.escape(line)}</li>" for line in head(as_json(outcomes)))
+    sections = "".join(
+        f"<h3>{html.escape(title)}</h3>\n{claims_html(as_json(listed))}"
+        for title, listed in in_sections(outcomes)
+    )
     return (
         "<!doctype html>\n<html lang='en'>"
         "<head><meta charset='utf-8'><meta name='viewport' content='width=device-width, initial-scale=1'>"
         f"<title>Claims of the paper</title><style>body {{ font-family: system-ui, sans-serif; }}{HTML_STYLE}"
         "</style></head>\n"
-        f"<body>\n<h1>Claims of the paper, and what is true</h1>\n{to_html_fragment(entries)}</body></html>\n"
+        f"<body>\n<h1>Claims of the paper, and what is true</h1>\n<ul>{lines}</ul>\n{sections}"
+        "</body></html>\n"
     )
 
 
-def to_json(entries: Iterable[Entry]) -> dict[str, Any]:
+def to_json(outcomes: Iterable[Outcome]) -> dict[str, Any]:
     """The ledger for machines."""
-    entries = tuple(entries)
+    outcomes = tuple(outcomes)
+    claims = as_json(outcomes)
     return {
-        "claims": {entry.claim.id: entry.to_json() for entry in entries},
-        "verdicts": dict(Counter(entry.result.verdict.value for entry in entries)),
-        "as_expected": all(entry.as_expected for entry in entries),
+        "claims": claims,
+        "verdicts": dict(Counter(entry["verdict"] for entry in claims.values())),
+        "errors": {gravity.value: names for gravity, names in errors(claims).items()},
+        "as_expected": all(outcome.as_expected for outcome in outcomes),
     }

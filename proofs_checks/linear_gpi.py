@@ -23,13 +23,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from proofs_checks.argument import Step, proves, refutes, rejected
+from proofs_checks.argument import Step, broken, proved, refutes, rejected
 from proofs_checks.counterexamples import LINEAR_READING
 from proofs_checks.instances import supports
 from proofs_checks.proof import Broken, Proof
 from sfr_theory.arithmetic import Array
-from sfr_theory.bounds import STATEMENTS, BoundTerms, Evaluation, gpi_linear
-from sfr_theory.claims import CheckResult, Verdict
+from sfr_theory.bounds import BoundTerms, Evaluation, gpi_linear
+from sfr_theory.claims import CheckResult, Method, Verdict
 from sfr_theory.errors import InputError
 from sfr_theory.files import load_problem
 from sfr_theory.gpi import gpi_choice
@@ -78,14 +78,6 @@ def _two_stage_steps(score: Callable[[Array], Array]) -> list[Step]:
     return steps
 
 
-def two_stage() -> CheckResult:
-    """The listings' choice is the GPI choice."""
-    return proves(
-        _two_stage_steps(_best_action),
-        "all real tables Q_k(s, a) with 2x2, 2x3 or 3x2 entries; ties may be broken differently",
-    )
-
-
 def wrong_reading_terms(e: Evaluation, closest: Array) -> tuple[object, object]:
     """Both sides of eq:gpi_guarantee with M_i = `closest`, while GPI uses the fitted weights."""
     correct = gpi_linear(e)
@@ -132,11 +124,6 @@ def _wrong_reading_survives_linear_target() -> bool:
     return rejected(_wrong_reading_facts(TransferProblem(problem.mdp, linear, problem.sources), linear))
 
 
-def linear_bound() -> CheckResult:
-    """eq:gpi_guarantee with the right reading."""
-    return supports(STATEMENTS["gpi/linear"].terms)
-
-
 def _without_reward_distance(e: Evaluation) -> BoundTerms:
     """The bound without ||r - r_i||: what would hold if every reward were linear."""
     terms = gpi_linear(e)
@@ -154,25 +141,14 @@ def _dropping_the_distance_is_violated() -> bool:
     return not bool(_without_reward_distance(evaluate(refuted)).holds)
 
 
-PROOFS = (
-    Proof(
-        "gpi/two-stage",
-        two_stage,
-        (
-            Broken(
-                "choose c by its worst action",
-                lambda: rejected(_two_stage_steps(lambda q: q.min(axis=-1))),
-            ),
-            Broken(
-                "choose c by the mean over its actions",
-                lambda: rejected(_two_stage_steps(lambda q: q.sum(axis=-1))),
-            ),
-        ),
-    ),
-    Proof("gpi/linear", linear_bound, (Broken("without ||r - r_i||", _dropping_the_distance_is_violated),)),
-    Proof(
-        "bg/gpi-linear-wrong-reading",
-        wrong_reading,
-        (Broken("it fails on linear targets as well", _wrong_reading_survives_linear_target),),
-    ),
-)
+PROOFS: tuple[Proof, ...] = (
+    proved("gpi/two-stage", Method.EXACT, lambda: _two_stage_steps(_best_action),
+           "all real tables Q_k(s, a) with 2x2, 2x3 or 3x2 entries; ties may be broken differently",
+           broken("choose c by its worst action", lambda: _two_stage_steps(lambda q: q.min(axis=-1))),
+           broken("choose c by the mean over its actions",
+                  lambda: _two_stage_steps(lambda q: q.sum(axis=-1)))),
+    Proof("gpi/linear", Method.INSTANCES, lambda: supports(gpi_linear),
+          (Broken("without ||r - r_i||", _dropping_the_distance_is_violated),)),
+    Proof("bg/gpi-linear-wrong-reading", Method.COUNTEREXAMPLE, wrong_reading,
+          (Broken("it fails on linear targets as well", _wrong_reading_survives_linear_target),)),
+)  # fmt: skip

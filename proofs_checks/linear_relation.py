@@ -22,11 +22,11 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from proofs_checks.argument import Step, broken, every, proves, refutes
+from proofs_checks.argument import Step, broken, every, proved, refuted
 from proofs_checks.proof import Proof
 from proofs_checks.symbolic import identity, symbolic_mdp, unknowns
 from sfr_theory.arithmetic import Array, exact_array
-from sfr_theory.claims import CheckResult
+from sfr_theory.claims import Method
 from sfr_theory.mdp import FiniteMDP
 from sfr_theory.operators import q_from_xi
 from sfr_theory.solve import policy_psi, policy_xi
@@ -46,14 +46,6 @@ def values_steps(linear: bool = True) -> Iterator[Step]:
         mdp.partial_sum(p @ phi, 2),
     )
     yield identity("in the limit sum_phi xi phi = psi", xi @ phi, mdp.discounted(p @ phi))
-
-
-def check_values() -> CheckResult:
-    return proves(
-        values_steps(),
-        "all kernels, stochastic policies, weights, gamma; 2 states, 2 actions, 3 features with vectors in "
-        "R^2; symbolic",
-    )
 
 
 def equivalence_steps(linear: bool = True) -> Iterator[Step]:
@@ -84,15 +76,6 @@ def equivalence_steps(linear: bool = True) -> Iterator[Step]:
     )
 
 
-def check_equivalence() -> CheckResult:
-    return proves(
-        equivalence_steps(),
-        "values: thm3/values; learning: all tables xi, phi, w, p^, rates, transitions, and greedy rules that "
-        "depend on Q only; 2 states, 2 actions, 3 features in R^2; symbolic. With networks or clipping they "
-        "may learn differently, as the paper says below the theorem",
-    )
-
-
 def psi_determines_xi_facts(features: Sequence[int], reward: Sequence[int]) -> Iterator[Step]:
     """One state, gamma = 1/2: action a shows the middle feature, action b the first or the last, evenly."""
     kernel = exact_array(np.zeros((1, 2, 1, 3), dtype=int))
@@ -115,14 +98,6 @@ def _shown(values: Array) -> str:
     return "(" + ", ".join(str(value) for value in values) + ")"
 
 
-def check_psi_determines_xi() -> CheckResult:
-    return refutes(
-        psi_determines_xi_facts(features=(0, 1, 2), reward=(0, 1, 4)),
-        "one state, two policies, R(phi) = phi^2, gamma = 1/2; exact. Theorem 3 assumes linear rewards and "
-        "does not say this",
-    )
-
-
 def one_hot_steps(code: Array) -> Iterator[Step]:
     """`code` has a row for each feature: the identity matrix is the one-hot code."""
     mdp = symbolic_mdp(features=3, R=(3,))
@@ -134,25 +109,25 @@ def one_hot_steps(code: Array) -> Iterator[Step]:
     )
 
 
-def check_one_hot() -> CheckResult:
-    return proves(
-        one_hot_steps(np.eye(3, dtype=int)),
-        "all kernels, stochastic policies, rewards and gamma; 3 states, 2 actions, 3 features; symbolic",
-    )
-
-
 PROOFS: tuple[Proof, ...] = (
-    Proof("thm3/values", check_values,
-          (broken("a reward that is not linear in phi", lambda: values_steps(linear=False)),)),
-    Proof("thm3/equivalent-frameworks", check_equivalence,
-          (broken("for a reward that is not linear in phi", lambda: equivalence_steps(linear=False)),)),
-    Proof("thm3/psi-determines-xi", check_psi_determines_xi, (
-        broken("a linear reward tells them apart",
-               lambda: psi_determines_xi_facts(features=(0, 1, 2), reward=(0, 1, 2))),
-        broken("features 0, 1, 3 have the same mean, too",
-               lambda: psi_determines_xi_facts(features=(0, 1, 3), reward=(0, 1, 9))),
-    )),
-    Proof("onehot/discrete", check_one_hot,
-          (broken("two features share an entry of the code",
-                  lambda: one_hot_steps(np.array([[1, 0, 0], [0, 1, 0], [0, 1, 0]]))),)),
+    proved("thm3/values", Method.SYMBOLIC, values_steps,
+           "all kernels, stochastic policies, weights, gamma; 2 states, 2 actions, 3 features with vectors "
+           "in R^2; symbolic",
+           broken("a reward that is not linear in phi", lambda: values_steps(linear=False))),
+    proved("thm3/equivalent-frameworks", Method.SYMBOLIC, equivalence_steps,
+           "values: thm3/values; learning: all tables xi, phi, w, p^, rates, transitions, and greedy rules "
+           "that depend on Q only; 2 states, 2 actions, 3 features in R^2; symbolic. With networks or "
+           "clipping they may learn differently, as the paper says below the theorem",
+           broken("for a reward that is not linear in phi", lambda: equivalence_steps(linear=False))),
+    refuted("thm3/psi-determines-xi", lambda: psi_determines_xi_facts(features=(0, 1, 2), reward=(0, 1, 4)),
+            "one state, two policies, R(phi) = phi^2, gamma = 1/2; exact. Theorem 3 assumes linear rewards "
+            "and does not say this",
+            broken("a linear reward tells them apart",
+                   lambda: psi_determines_xi_facts(features=(0, 1, 2), reward=(0, 1, 2))),
+            broken("features 0, 1, 3 have the same mean, too",
+                   lambda: psi_determines_xi_facts(features=(0, 1, 3), reward=(0, 1, 9)))),
+    proved("onehot/discrete", Method.SYMBOLIC, lambda: one_hot_steps(np.eye(3, dtype=int)),
+           "all kernels, stochastic policies, rewards and gamma; 3 states, 2 actions, 3 features; symbolic",
+           broken("two features share an entry of the code",
+                  lambda: one_hot_steps(np.array([[1, 0, 0], [0, 1, 0], [0, 1, 0]])))),
 )  # fmt: skip

@@ -26,11 +26,11 @@ from math import prod
 import numpy as np
 import sympy
 
-from proofs_checks.argument import Step, Steps, broken, needs_assumption, proves, refutes
+from proofs_checks.argument import Step, broken, incomplete, proved, refuted
 from proofs_checks.p_values import OBJECT_AGENTS
-from proofs_checks.proof import Broken, Proof
+from proofs_checks.proof import Proof
 from sfr_theory.arithmetic import Array, exact_array
-from sfr_theory.claims import CheckResult
+from sfr_theory.claims import Method
 from sfr_theory.mdp import FiniteMDP
 from sfr_theory.operators import bellman_q, expected_reward, greedy
 from sfr_theory.solve import optimal, policy_psi, policy_q
@@ -61,25 +61,11 @@ def half_rate_steps(factor: sympy.Expr) -> Iterator[Step]:
     yield Step("at half the rate that is the tabular update q + alpha (y - q)", factor * length == 1)
 
 
-def check_half_rates() -> CheckResult:
-    return proves(
-        half_rate_steps(sympy.Rational(1, 2)),
-        "one entry, any rate and target; symbolic. The paper gives another "
-        "reason for half the rates: Barreto et al. use absolute error losses",
-    )
-
-
 def loss_facts(dimensions: int) -> Iterator[Step]:
     of_sum, of_mean = (_step_length(loss, dimensions) for loss in (_sum_of_squares, _mean_of_squares))
     yield Step(
         f"with {dimensions} dimensions a step on the sum is {of_sum / of_mean} times that on the mean",
         of_sum != of_mean,
-    )
-
-
-def check_loss() -> CheckResult:
-    return refutes(
-        loss_facts(3), "n = 3 as in the racer: the two differ by a factor in the learning rate; symbolic"
     )
 
 
@@ -95,14 +81,6 @@ def given_weights_facts(linear: bool) -> Iterator[Step]:
     yield Step("a reward that differs from phi.w on one object moves w there, so the given w drifts", moves)
 
 
-def check_given_weights() -> CheckResult:
-    return needs_assumption(
-        "r = phi.w exactly (linear tasks with the true w)",
-        given_weights_facts(linear=False),
-        "object features, all w; for general rewards the fitted w is not kept; symbolic",
-    )
-
-
 # --- eq:linear_model_fitting -------------------------------------------------------------------------------
 
 
@@ -116,13 +94,6 @@ def printed_fit_facts(reward: tuple[int, int]) -> Iterator[Step]:
     yield Step(f"although the mean absolute error is {error}, and 0 at w = R", error > 0)
 
 
-def check_printed_fit() -> CheckResult:
-    return refutes(
-        printed_fit_facts((1, -1)),
-        "two features; the step is a number where a vector is needed, and has no sign; exact",
-    )
-
-
 def subgradient_steps(direction: Callable[[sympy.Expr], sympy.Expr]) -> Iterator[Step]:
     """`direction(e)` must be a subgradient of |.| at e; the chain rule then gives -direction(e) phi."""
     positive, negative = sympy.Symbol("e", positive=True), sympy.Symbol("e", negative=True)
@@ -130,10 +101,6 @@ def subgradient_steps(direction: Callable[[sympy.Expr], sympy.Expr]) -> Iterator
         s = direction(error)
         yield Step(f"{name}: |s| <= 1", (sympy.Abs(s) <= 1) == True)  # noqa: E712 - sympy's truth values
         yield Step(f"{name}: s e = |e|", sympy.simplify(s * error - sympy.Abs(error)) == 0)
-
-
-def check_corrected_fit() -> CheckResult:
-    return proves(subgradient_steps(sympy.sign), "every error e; averaging over features keeps it; symbolic")
 
 
 # --- Algorithm 5's bootstrap -------------------------------------------------------------------------------
@@ -168,14 +135,6 @@ def bootstrap_steps(operator: Operator) -> Iterator[Step]:
     yield Step(f"the operator fixes Q* on all {len(mdps)} MDPs", moved == 0, f"not on {moved} of them")
 
 
-def check_corrected_bootstrap() -> CheckResult:
-    return proves(
-        bootstrap_steps(bellman_q),
-        "that operator is the Bellman operator, and Q* its only fixed point by prop2/fixed-point; here it is "
-        "applied to Q* on every deterministic 2-state 2-action MDP with R = (0, 1), gamma = 1/2; exact",
-    )
-
-
 def printed_bootstrap_facts(operator: Operator) -> Iterator[Step]:
     """Two states that lead to each other; action 0 pays in the first, action 1 in the second."""
     kernel = np.zeros((2, 2, 2, 2), dtype=int)
@@ -188,10 +147,6 @@ def printed_bootstrap_facts(operator: Operator) -> Iterator[Step]:
         f"the listed target has mean {image[0, 0]}",
         bool(image[0, 0] != q[0, 0]),
     )
-
-
-def check_printed_bootstrap() -> CheckResult:
-    return refutes(printed_bootstrap_facts(listed_operator), "two states, two actions, gamma = 1/2; exact")
 
 
 # --- The model-free update at gamma = 0 --------------------------------------------------------------------
@@ -223,14 +178,6 @@ def rate_facts(rates: list[Fraction]) -> Iterator[Step]:
     )
 
 
-def check_learns_distribution() -> CheckResult:
-    return needs_assumption(
-        "the Robbins-Monro conditions; 'decreasing over time' is not enough",
-        rate_facts([Fraction(1, 2**k) for k in range(1, 41)]),
-        "gamma = 0, one pair; (1-1/2)(1-1/4)(1 - sum of the other 2^-k) = 9/32 bounds every n; exact",
-    )
-
-
 # --- Q for general rewards on discrete features ------------------------------------------------------------
 
 
@@ -244,14 +191,6 @@ def decomposition_steps(reward: tuple[int, int]) -> Iterator[Step]:
         f"R(1) = {reward[0]}, R(2) = {reward[1]}: psi of phi is {psi[0]}, {psi[1]} and Q is {q[0]}, {q[1]}: "
         "no w has Q = psi w",
         bool(psi[0] * q[1] != psi[1] * q[0]),
-    )
-
-
-def check_decomposition() -> CheckResult:
-    return proves(
-        decomposition_steps((1, 0)),
-        "an example: one state, two actions, gamma = 1/2; exact. In other features it can be split: the "
-        "one-hot code (onehot/discrete)",
     )
 
 
@@ -282,40 +221,9 @@ def miscount_fact(name: str, counted: int, printed: int) -> list[Step]:
     return [Step(f"{name}: {counted} counted, {printed} printed", counted != printed)]
 
 
-def check_object_grid() -> CheckResult:
-    return refutes(
-        miscount_fact("combinations", sum(OBJECT_GRID.values()), 100), "the printed numbers, added up"
-    )
-
-
-def check_racer_grid() -> CheckResult:
-    return proves(count_step("combinations", sum(RACER_GRID.values()), 72), "the printed numbers, added up")
-
-
-def check_racer_settings() -> CheckResult:
-    return refutes(miscount_fact("values of alpha", len(RACER_RATES["alpha"]), 3), "the printed table")
-
-
 def names_facts(grid: set[str]) -> list[Step]:
     odd = sorted(grid - set(OBJECT_AGENTS))
     return [Step(f"in the grid but in no table or figure: {', '.join(odd)}", bool(odd))]
-
-
-def check_names() -> CheckResult:
-    return refutes(
-        names_facts(set(OBJECT_GRID)), "the printed names; CSFR-4 is meant (h = 4 and 8 were used)"
-    )
-
-
-def check_state_dimension() -> CheckResult:
-    return refutes(
-        miscount_fact("position, memory and constant", POSITION + MEMORY + CONSTANT, 112),
-        "the printed parts; 112 leaves out the constant, the appendix says 113",
-    )
-
-
-def check_feature_input() -> CheckResult:
-    return proves(count_step("two states", 2 * (POSITION + MEMORY + CONSTANT), 226), "the printed parts")
 
 
 def torus_facts(largest_offset: sympy.Expr) -> list[Step]:
@@ -324,47 +232,63 @@ def torus_facts(largest_offset: sympy.Expr) -> list[Step]:
     return [Step(f"no distance exceeds {largest} < 1", bool(largest < 1))]
 
 
-def check_torus() -> CheckResult:
-    return refutes(
-        torus_facts(sympy.Rational(1, 2)),
-        "attained between (0, 0) and (1/2, 1/2). The paper normalises to [0, 1] and does not say by what",
-    )
-
-
-def _tooth(sentence: str, steps: Callable[[], Steps]) -> tuple[Broken, ...]:
-    return (broken(sentence, steps),)
-
-
 PROOFS: tuple[Proof, ...] = (
-    Proof("xi/no-linear-decomposition", check_decomposition,
-          _tooth("nor for a linear reward", lambda: decomposition_steps((1, 2)))),
-    Proof("mf/learns-distribution", check_learns_distribution,
-          _tooth("alpha_k = 1/k keeps some of xi_0, too", lambda: rate_facts(harmonic_rates(40)))),
-    Proof("alg/half-rates", check_half_rates,
-          _tooth("the full rate gives the tabular rule", lambda: half_rate_steps(sympy.Integer(1)))),
-    Proof("alg/sfql-updates-given-weights", check_given_weights,
-          _tooth("w moves also where r = phi.w", lambda: given_weights_facts(linear=True))),
-    Proof("alg/csfr-listing-printed", check_printed_bootstrap,
-          _tooth("the greedy action of s_{t+1} fails, too", lambda: printed_bootstrap_facts(bellman_q))),
-    Proof("alg/csfr-listing-corrected", check_corrected_bootstrap,
-          _tooth("the greedy action of s_t", lambda: bootstrap_steps(listed_operator))),
-    Proof("alg/loss-sum-or-mean", check_loss, _tooth("they differ for n = 1", lambda: loss_facts(1))),
-    Proof("alg/linear-model-fitting-printed", check_printed_fit,
-          _tooth("it stands still where the errors do not cancel", lambda: printed_fit_facts((1, 1)))),
-    Proof("alg/linear-model-fitting-corrected", check_corrected_fit,
-          _tooth("without the sign", lambda: subgradient_steps(lambda e: e))),
-    Proof("alg/state-dimension", check_state_dimension,
-          _tooth("113 is wrong, too", lambda: miscount_fact("state", POSITION + MEMORY + CONSTANT, 113))),
-    Proof("alg/feature-input-dimension", check_feature_input,
-          _tooth("without the constant", lambda: count_step("two states", 2 * (POSITION + MEMORY), 226))),
-    Proof("alg/object-grid-total", check_object_grid,
-          _tooth("90 is wrong, too", lambda: miscount_fact("combinations", sum(OBJECT_GRID.values()), 90))),
-    Proof("alg/object-grid-names", check_names,
-          _tooth("without CSFR-3 a name is left over", lambda: names_facts(set(OBJECT_GRID) - {"CSFR-3"}))),
-    Proof("alg/racer-grid-total", check_racer_grid,
-          _tooth("with three alphas", lambda: count_step("all", 3 * sum(RACER_GRID.values()) // 4, 72))),
-    Proof("alg/racer-three-settings", check_racer_settings,
-          _tooth("alpha_w has not three", lambda: miscount_fact("alpha_w", len(RACER_RATES["alpha_w"]), 3))),
-    Proof("alg/racer-feature-range", check_torus,
-          _tooth("on a square without wrap-around", lambda: torus_facts(sympy.Integer(1)))),
+    proved("xi/no-linear-decomposition", Method.EXACT, lambda: decomposition_steps((1, 0)),
+           "an example: one state, two actions, gamma = 1/2; exact. In other features it can be split: the "
+           "one-hot code (onehot/discrete)",
+           broken("nor for a linear reward", lambda: decomposition_steps((1, 2)))),
+    incomplete("mf/learns-distribution", "the Robbins-Monro conditions; 'decreasing over time' is not enough",
+               lambda: rate_facts([Fraction(1, 2**k) for k in range(1, 41)]),
+               "gamma = 0, one pair; (1-1/2)(1-1/4)(1 - sum of the other 2^-k) = 9/32 bounds every n; exact",
+               broken("alpha_k = 1/k keeps some of xi_0, too", lambda: rate_facts(harmonic_rates(40)))),
+    proved("alg/half-rates", Method.SYMBOLIC, lambda: half_rate_steps(sympy.Rational(1, 2)),
+           "one entry, any rate and target; symbolic. The paper gives another reason for half the rates: "
+           "Barreto et al. use absolute error losses",
+           broken("the full rate gives the tabular rule", lambda: half_rate_steps(sympy.Integer(1)))),
+    incomplete("alg/sfql-updates-given-weights", "r = phi.w exactly (linear tasks with the true w)",
+               lambda: given_weights_facts(linear=False),
+               "object features, all w; for general rewards the fitted w is not kept; symbolic",
+               broken("w moves also where r = phi.w", lambda: given_weights_facts(linear=True))),
+    refuted("alg/csfr-listing-printed", lambda: printed_bootstrap_facts(listed_operator),
+            "two states, two actions, gamma = 1/2; exact",
+            broken("the greedy action of s_{t+1} fails, too", lambda: printed_bootstrap_facts(bellman_q))),
+    proved("alg/csfr-listing-corrected", Method.EXACT, lambda: bootstrap_steps(bellman_q),
+           "that operator is the Bellman operator, and Q* its only fixed point by prop2/fixed-point; here "
+           "it is applied to Q* on every deterministic 2-state 2-action MDP with R = (0, 1), gamma = 1/2; "
+           "exact", broken("the greedy action of s_t", lambda: bootstrap_steps(listed_operator))),
+    refuted("alg/loss-sum-or-mean", lambda: loss_facts(3),
+            "n = 3 as in the racer: the two differ by a factor in the learning rate; symbolic",
+            broken("they differ for n = 1", lambda: loss_facts(1))),
+    refuted("alg/linear-model-fitting-printed", lambda: printed_fit_facts((1, -1)),
+            "two features; the step is a number where a vector is needed, and has no sign; exact",
+            broken("it stands still where the errors do not cancel", lambda: printed_fit_facts((1, 1)))),
+    proved("alg/linear-model-fitting-corrected", Method.SYMBOLIC, lambda: subgradient_steps(sympy.sign),
+           "every error e; averaging over features keeps it; symbolic",
+           broken("without the sign", lambda: subgradient_steps(lambda e: e))),
+    refuted("alg/state-dimension",
+            lambda: miscount_fact("position, memory and constant", POSITION + MEMORY + CONSTANT, 112),
+            "the printed parts; 112 leaves out the constant, the appendix says 113",
+            broken("113 is wrong, too", lambda: miscount_fact("state", POSITION + MEMORY + CONSTANT, 113))),
+    proved("alg/feature-input-dimension", Method.EXACT,
+           lambda: count_step("two states", 2 * (POSITION + MEMORY + CONSTANT), 226),
+           "the printed parts",
+           broken("without the constant", lambda: count_step("two states", 2 * (POSITION + MEMORY), 226))),
+    refuted("alg/object-grid-total", lambda: miscount_fact("combinations", sum(OBJECT_GRID.values()), 100),
+            "the printed numbers, added up",
+            broken("90 is wrong, too", lambda: miscount_fact("combinations", sum(OBJECT_GRID.values()), 90))),
+    refuted("alg/object-grid-names", lambda: names_facts(set(OBJECT_GRID)),
+            "the printed names; CSFR-4 is meant (h = 4 and 8 were used)",
+            broken("without CSFR-3 a name is left over", lambda: names_facts(set(OBJECT_GRID) - {"CSFR-3"}))),
+    proved("alg/racer-grid-total", Method.EXACT,
+           lambda: count_step("combinations", sum(RACER_GRID.values()), 72),
+           "the printed numbers, added up",
+           broken("with three alphas", lambda: count_step("all", 3 * sum(RACER_GRID.values()) // 4, 72))),
+    refuted("alg/racer-three-settings",
+            lambda: miscount_fact("values of alpha", len(RACER_RATES["alpha"]), 3),
+            "the printed table",
+            broken("alpha_w has not three",
+                   lambda: miscount_fact("alpha_w", len(RACER_RATES["alpha_w"]), 3))),
+    refuted("alg/racer-feature-range", lambda: torus_facts(sympy.Rational(1, 2)),
+            "attained between (0, 0) and (1/2, 1/2). The paper normalises to [0, 1] and does not say by "
+            "what", broken("on a square without wrap-around", lambda: torus_facts(sympy.Integer(1)))),
 )  # fmt: skip

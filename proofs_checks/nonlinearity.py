@@ -28,9 +28,9 @@ import numpy as np
 import sympy
 from scipy.optimize import linprog
 
-from proofs_checks.argument import Step, needs_assumption, proves, refutes, rejected
+from proofs_checks.argument import Step, needs_assumption, proved, proves, refutes, rejected
 from proofs_checks.proof import Broken, Proof
-from sfr_theory.claims import CheckResult
+from sfr_theory.claims import CheckResult, Method
 
 OBJECTS = ((1, 0, 1, 0), (1, 0, 0, 1), (0, 1, 1, 0), (0, 1, 0, 1))
 """Features of the four objects: orange, blue, box, triangle (the goal's dimension is 0 for all of them)."""
@@ -191,13 +191,6 @@ def _sum_steps(largest_level: Fraction) -> list[Step]:
     ]
 
 
-def sum_error() -> CheckResult:
-    """Read as a sum of absolute errors, the levels exist."""
-    return proves(
-        _sum_steps(LEVELS[-1]), "all rewards in [-1, 1]^4; the reading of the paper's levels that we use"
-    )
-
-
 def not_linear() -> CheckResult:
     """Some of the sampled reward functions are linear."""
     linear = (Fraction(1, 2), Fraction(1, 4), Fraction(1, 4), Fraction(0))
@@ -213,19 +206,17 @@ def not_linear() -> CheckResult:
     )
 
 
-PROOFS = (
+PROOFS: tuple[Proof, ...] = (
     Proof(
-        "nonlinearity/mean-error",
+        "nonlinearity/mean-error", Method.COUNTEREXAMPLE,
         mean_error,
         (Broken("nor a mean error of 1", lambda: rejected(_mean_facts(Fraction(1)))),),
     ),
+    proved("nonlinearity/sum-error", Method.EXACT, lambda: _sum_steps(LEVELS[-1]),
+           "all rewards in [-1, 1]^4; the reading of the paper's levels that we use",
+           Broken("sums beyond 4", lambda: rejected(_sum_steps(Fraction(4))))),
     Proof(
-        "nonlinearity/sum-error",
-        sum_error,
-        (Broken("sums beyond 4", lambda: rejected(_sum_steps(Fraction(4)))),),
-    ),
-    Proof(
-        "nonlinearity/level-probabilities",
+        "nonlinearity/level-probabilities", Method.EXACT,
         levels,
         (
             Broken(
@@ -235,7 +226,7 @@ PROOFS = (
         ),
     ),
     Proof(
-        "nonlinearity/not-linear",
+        "nonlinearity/not-linear", Method.COUNTEREXAMPLE,
         not_linear,
         (
             Broken(
@@ -244,4 +235,4 @@ PROOFS = (
             ),
         ),
     ),
-)
+)  # fmt: skip

@@ -24,13 +24,13 @@ from collections.abc import Iterator
 import numpy as np
 import sympy
 
-from proofs_checks.argument import Step, broken, refutes
+from proofs_checks.argument import Step, broken, refuted
 from proofs_checks.learning_claims import run
 from proofs_checks.proof import Broken, Proof
 from proofs_checks.symbolic import Expression, is_nonnegative, vanishes
 from sfr_theory.arithmetic import exact_array, fraction
 from sfr_theory.checks import theorem_1
-from sfr_theory.claims import CheckResult, Verdict
+from sfr_theory.claims import Verdict
 from sfr_theory.examples import cycle_swing, sweep_of_four, two_entries_to_a_cycle
 from sfr_theory.operators import bellman_xi
 from sfr_theory.solve import optimal, optimal_actions, policy_xi
@@ -100,15 +100,6 @@ def oscillation_facts() -> Iterator[Step]:
     yield from turning_steps()
 
 
-def check_oscillation() -> CheckResult:
-    return refutes(
-        oscillation_facts(),
-        "a four-cycle without randomness, gamma = 1/2, each pair visited once a sweep; all rates a_n in "
-        "(0, 1) with sum a_n infinite and a_n -> 0; algebra symbolic, the argument in docs/theory.md. "
-        "Two-cycle, T_xi iterated: exact. Stochastic path: one run",
-    )
-
-
 def _settles_without_ties() -> bool:
     """With the tie of the example broken by a reward of 1/10, iterates of T_xi settle in every feature."""
     example = two_entries_to_a_cycle(2)
@@ -121,9 +112,11 @@ def _settles_without_ties() -> bool:
 
 
 PROOFS: tuple[Proof, ...] = (
-    Proof("thm1/oscillation", check_oscillation, (
-        Broken("xi oscillates also where the greedy action is unique", _settles_without_ties),
-        broken("rho falls by 2 a g at least", lambda: turning_steps(lower=2)),
-        broken("the recursion has another gamma", lambda: turning_steps(gamma=sympy.Rational(1, 3))),
-    )),
+    refuted("thm1/oscillation", oscillation_facts,
+            "a four-cycle without randomness, gamma = 1/2, each pair visited once a sweep; all rates a_n in "
+            "(0, 1) with sum a_n infinite and a_n -> 0; algebra symbolic, the argument in docs/theory.md. "
+            "Two-cycle, T_xi iterated: exact. Stochastic path: one run",
+            Broken("xi oscillates also where the greedy action is unique", _settles_without_ties),
+            broken("rho falls by 2 a g at least", lambda: turning_steps(lower=2)),
+            broken("the recursion has another gamma", lambda: turning_steps(gamma=sympy.Rational(1, 3)))),
 )  # fmt: skip

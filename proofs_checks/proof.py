@@ -1,8 +1,8 @@
 """What a proof file exports.
 
-A `Proof` belongs to one claim of the catalogue and computes a `CheckResult` for it, anew at every run.
-A proof that cannot fail proves nothing, so beside it stand its `teeth`: broken variants of the statement
-(a constant lowered, an assumption dropped, gamma forgotten) that the same machinery must reject.
+A `Proof` belongs to one claim of the catalogue and computes a `CheckResult` for it by one method, anew at
+every run. A proof that cannot fail proves nothing, so beside it stand broken variants of the statement (a
+constant lowered, an assumption dropped, gamma forgotten) that the same machinery must reject.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sfr_theory.claims import CheckResult
+from sfr_theory.claims import CheckResult, Method
 
 
 @dataclass(frozen=True)
@@ -23,10 +23,14 @@ class Broken:
 
 @dataclass(frozen=True)
 class Proof:
-    """A check of one claim. `slow` ones are left out by --fast; `needs_z3` ones need the SMT solver."""
+    """A check of one claim. `slow` ones are left out by --fast."""
 
     claim: str
+    method: Method
     check: Callable[[], CheckResult]
-    teeth: tuple[Broken, ...]
+    broken: tuple[Broken, ...]
     slow: bool = False
-    needs_z3: bool = False
+
+    @property
+    def needs_z3(self) -> bool:
+        return self.method is Method.SMT

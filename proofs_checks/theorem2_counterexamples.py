@@ -9,13 +9,13 @@ The theorem bounds ||xi* - xi^pi||_R by 2/(1-gamma) (min_i ||R - R_i||_p + eps),
    not the loss of value: two policies of equal value have xi that differ where R does not vanish.
 
 The files live in `counterexamples/`; `proofs_checks.counterexamples` recomputes them in rational
-arithmetic. Each comes with what repairs it, as teeth: with xi~ exact, or in the value norm, the same tasks
-refute nothing.
+arithmetic. Each comes with what repairs it, as a broken variant: with xi~ exact, or in the value
+norm, the same tasks refute nothing.
 """
 
 from __future__ import annotations
 
-from proofs_checks.argument import Step, refutes, rejected
+from proofs_checks.argument import Step, refuted, rejected
 from proofs_checks.counterexamples import (
     ABSOLUTE_NORM,
     ABSOLUTE_NORM_TIE,
@@ -29,7 +29,7 @@ from proofs_checks.counterexamples import (
     worst_terms,
 )
 from proofs_checks.proof import Broken, Proof
-from sfr_theory.claims import CheckResult, Verdict
+from sfr_theory.claims import CheckResult, Method, Verdict
 from sfr_theory.files import load_problem
 from sfr_theory.operators import q_from_xi
 from sfr_theory.transfer import evaluate
@@ -123,16 +123,9 @@ def _kernel_function_facts(exact: bool) -> list[Step]:
     ]
 
 
-def kernel_functions_matter() -> CheckResult:
-    """'Additive functions with zero reward are meaningless for reinforcement learning'."""
-    return refutes(
-        _kernel_function_facts(exact=False), "error_under_source.json: true in one task, false in transfer"
-    )
-
-
-PROOFS = (
+PROOFS: tuple[Proof, ...] = (
     Proof(
-        "thm2/printed",
+        "thm2/printed", Method.COUNTEREXAMPLE,
         printed,
         (
             _holds_on("thm2/printed-value-norm", ABSOLUTE_NORM_TIE),
@@ -141,28 +134,21 @@ PROOFS = (
         ),
     ),
     Proof(
-        "thm2/printed-value-norm",
+        "thm2/printed-value-norm", Method.COUNTEREXAMPLE,
         printed_value_norm,
         (_harmless_when_exact(ERROR_UNDER_SOURCE), _holds_on("thm2/corrected", ERROR_UNDER_SOURCE)),
     ),
     Proof(
-        "thm2/printed-no-ties",
+        "thm2/printed-no-ties", Method.COUNTEREXAMPLE,
         printed_without_ties,
         (_harmless_when_exact(ABSOLUTE_NORM), _holds_on("thm2/printed-value-norm", ABSOLUTE_NORM)),
     ),
     Proof(
-        "thm2/printed-nonnegative-mass-preserving",
+        "thm2/printed-nonnegative-mass-preserving", Method.COUNTEREXAMPLE,
         printed_distribution_like,
         (_harmless_when_exact(MASS_PRESERVING), _holds_on("thm2/corrected", MASS_PRESERVING)),
     ),
-    Proof(
-        "thm1/kernel-meaningless",
-        kernel_functions_matter,
-        (
-            Broken(
-                "kappa = 0 changes the policy",
-                lambda: rejected(_kernel_function_facts(exact=True)),
-            ),
-        ),
-    ),
-)
+    refuted("thm1/kernel-meaningless", lambda: _kernel_function_facts(exact=False),
+            "error_under_source.json: true in one task, false in transfer",
+            Broken("kappa = 0 changes the policy", lambda: rejected(_kernel_function_facts(exact=True)),)),
+)  # fmt: skip

@@ -24,7 +24,7 @@ from proofs_checks.argument import Step, broken, proves
 from proofs_checks.proof import Broken, Proof
 from proofs_checks.symbolic import Expression, is_nonnegative, vanishes
 from sfr_theory import check_tightness as tightness
-from sfr_theory.claims import CheckResult, Verdict
+from sfr_theory.claims import CheckResult, Method, Verdict
 from sfr_theory.tightness import Size, attaining_family
 
 GAMMAS = [Fraction(1, 2), Fraction(9, 10), Fraction(99, 100)]
@@ -109,7 +109,7 @@ class Attained:
     def check(self) -> CheckResult:
         computed = self.computed()
         agrees = Step(
-            f"solved anew: {computed.evidence}, {computed.scope}", computed.verdict is Verdict.PROVED
+            f"solved anew: {computed.evidence}, {computed.scope}", computed.verdict is Verdict.SUPPORTED
         )
         d, eps = self.unknowns
         return proves(
@@ -120,7 +120,7 @@ class Attained:
         )
 
     @property
-    def teeth(self) -> tuple[Broken, ...]:
+    def broken(self) -> tuple[Broken, ...]:
         slack = Fraction(1, 1000)
         return (
             broken("with slack 1/1000 the closed forms attain it, too", lambda: self.steps(slack)),
@@ -131,7 +131,7 @@ class Attained:
         )
 
     def proof(self, claim: str) -> Proof:
-        return Proof(claim, self.check, self.teeth)
+        return Proof(claim, Method.SYMBOLIC, self.check, self.broken)
 
 
 ZERO, ONE = Fraction(0), Fraction(1)
@@ -168,13 +168,14 @@ PROOFS: tuple[Proof, ...] = (
     BY_EPSILON.proof("tightness/sharp-attained-epsilon"),
     BY_DISTANCE.proof("tightness/sharp-attained-distance"),
     JOINTLY.proof("tightness/joint"),
-    Proof("tightness/no-tie-limit", lambda: tightness.check_no_ties(GAMMAS), (
+    Proof("tightness/no-tie-limit", Method.INSTANCES, lambda: tightness.check_no_ties(GAMMAS), (
         Broken("without slack nothing ties", lambda: _ties_are_noticed(lambda slack: Fraction(0))),
         Broken("the gap is proportional to the root of the slack",
                lambda: _ties_are_noticed(lambda slack: slack**2)),
     )),
-    Proof("tightness/sharp-never-exceeded", lambda: tightness.check_never_exceeded(list(rows())),
+    Proof("tightness/sharp-never-exceeded", Method.INSTANCES,
+          lambda: tightness.check_never_exceeded(list(rows())),
           (_would_notice(tightness.check_never_exceeded),)),
-    Proof("tightness/printed-never-tight", lambda: tightness.check_printed(list(rows())),
+    Proof("tightness/printed-never-tight", Method.INSTANCES, lambda: tightness.check_printed(list(rows())),
           (_would_notice(tightness.check_printed),)),
 )  # fmt: skip

@@ -20,7 +20,7 @@ import numpy as np
 import sympy
 from sympy import Expr, Rational, oo
 
-from proofs_checks.argument import Step, broken, every, proves, refutes
+from proofs_checks.argument import Step, broken, every, proved, refuted
 from proofs_checks.proof import Proof
 from proofs_checks.smt import absolute, at_most, entails, number, reals, within
 from proofs_checks.symbolic import (
@@ -33,7 +33,7 @@ from proofs_checks.symbolic import (
     with_last_probability,
 )
 from sfr_theory.arithmetic import Array
-from sfr_theory.claims import CheckResult
+from sfr_theory.claims import Method
 
 SCOPE = "all kernels, stochastic policies, rewards and gamma; 3 states, 2 actions, 2 features; symbolic"
 
@@ -89,10 +89,6 @@ def definition_steps(delay_offset: int = 0, read_with: str = "R") -> Iterator[St
     )
 
 
-def check_definition() -> CheckResult:
-    return proves(definition_steps(), SCOPE + "; paths: 2 states, delays 0 to 2")
-
-
 # --- total mass and series ------------------------------------------------------------------------
 
 
@@ -101,10 +97,6 @@ def mass_steps(forget_discount: bool = False) -> Iterator[Step]:
     mass = mdp.discounted(mdp.feature_probability).sum(axis=-1)
     one_minus_gamma = 1 if forget_discount else 1 - mdp.gamma
     yield identity("(1 - gamma) sum over phi of xi(s, a, phi) = 1", mass * one_minus_gamma, mdp.det)
-
-
-def check_mass() -> CheckResult:
-    return proves(mass_steps(), SCOPE.replace("2 features", "3 features"))
 
 
 def xi_series_steps(missing_powers: int = 0) -> Iterator[Step]:
@@ -124,10 +116,6 @@ def xi_series_steps(missing_powers: int = 0) -> Iterator[Step]:
     )
 
 
-def check_series() -> CheckResult:
-    return proves(xi_series_steps(), SCOPE + "; 1 and 2 terms, and each further one by the same step")
-
-
 # --- re-evaluation in another task ----------------------------------------------------------------
 
 
@@ -137,10 +125,6 @@ def transfer_steps(read_with: str = "R_j") -> Iterator[Step]:
     q = mdp.discounted(mdp.expected_reward(mdp.given["R_j"]))[..., 0]
     xi = mdp.discounted(mdp.feature_probability)
     yield identity("Q_j of pi_i = sum over phi of R_j xi of pi_i", q, xi @ mdp.given[read_with])
-
-
-def check_transfer() -> CheckResult:
-    return proves(transfer_steps(), SCOPE)
 
 
 # --- continuous features --------------------------------------------------------------------------
@@ -160,13 +144,6 @@ def l1_facts(reward: Expr) -> Iterator[Step]:
     yield Step(f"p(phi) = {density} has integral {total}, so xi = p/(1-gamma) is in L^1", total == 1)
     yield Step(f"R(phi) = {reward} has integral {norm}: it is in L^1", bool(norm < oo))
     yield Step(f"yet the integral of R p is {value}, and so is Q", value == oo)
-
-
-def check_l1_not_enough() -> CheckResult:
-    return refutes(
-        l1_facts(PHI ** Rational(-1, 2)),
-        "one state, one action, features in (0, 1), every gamma; symbolic integrals",
-    )
 
 
 def bounded_reading(factor: Fraction = Fraction(1)) -> Step:
@@ -203,30 +180,25 @@ def finite_integral_steps(factor: Fraction = Fraction(1)) -> Iterator[Step]:
     yield from mass_steps()
 
 
-def check_finite_integral() -> CheckResult:
-    return proves(
-        finite_integral_steps(),
-        "the inequalities: all R and all non-negative xi constant on three cells, z3; the limit: the "
-        "theorem of dominated convergence, cited. R bounded by B suffices: then |Q| <= B/(1-gamma)",
-    )
-
-
 PROOFS: tuple[Proof, ...] = (
-    Proof("xi/definition", check_definition, (
-        broken("R read for another reward", lambda: definition_steps(read_with="R_other")),
-        broken("phi_{t+1} counted for phi_t", lambda: definition_steps(delay_offset=1)),
-    )),
-    Proof("xi/mass", check_mass,
-          (broken("the mass is 1", lambda: mass_steps(forget_discount=True)),)),
-    Proof("xi/series", check_series,
-          (broken("the remainder one power of gamma larger", lambda: xi_series_steps(missing_powers=1)),)),
-    Proof("xi/transfer", check_transfer,
-          (broken("read with R_i in task j", lambda: transfer_steps(read_with="R_i")),)),
-    Proof("xi/l1-not-enough", check_l1_not_enough, (
-        broken("a bounded reward has an infinite value", lambda: l1_facts(sympy.Integer(1))),
-        broken("R = 1/phi is in L^1", lambda: l1_facts(1 / PHI)),
-    )),
-    Proof("xi/finite-integral", check_finite_integral,
-          (broken("the bound lowered by 1/1000", lambda: finite_integral_steps(Fraction(999, 1000))),),
-          needs_z3=True),
+    proved("xi/definition", Method.SYMBOLIC, definition_steps,
+           SCOPE + "; paths: 2 states, delays 0 to 2",
+           broken("R read for another reward", lambda: definition_steps(read_with="R_other")),
+           broken("phi_{t+1} counted for phi_t", lambda: definition_steps(delay_offset=1))),
+    proved("xi/mass", Method.SYMBOLIC, mass_steps,
+           SCOPE.replace("2 features", "3 features"),
+           broken("the mass is 1", lambda: mass_steps(forget_discount=True))),
+    proved("xi/series", Method.SYMBOLIC, xi_series_steps,
+           SCOPE + "; 1 and 2 terms, and each further one by the same step",
+           broken("the remainder one power of gamma larger", lambda: xi_series_steps(missing_powers=1))),
+    proved("xi/transfer", Method.SYMBOLIC, transfer_steps,
+           SCOPE, broken("read with R_i in task j", lambda: transfer_steps(read_with="R_i"))),
+    refuted("xi/l1-not-enough", lambda: l1_facts(PHI ** Rational(-1, 2)),
+            "one state, one action, features in (0, 1), every gamma; symbolic integrals",
+            broken("a bounded reward has an infinite value", lambda: l1_facts(sympy.Integer(1))),
+            broken("R = 1/phi is in L^1", lambda: l1_facts(1 / PHI))),
+    proved("xi/finite-integral", Method.SMT, finite_integral_steps,
+           "the inequalities: all R and all non-negative xi constant on three cells, z3; the limit: the "
+           "theorem of dominated convergence, cited. R bounded by B suffices: then |Q| <= B/(1-gamma)",
+           broken("the bound lowered by 1/1000", lambda: finite_integral_steps(Fraction(999, 1000)))),
 )  # fmt: skip

@@ -16,8 +16,9 @@ from typing import Any, Literal
 import numpy as np
 
 from sfr_theory.arithmetic import float_array, rational
-from sfr_theory.bounds import STATEMENTS, BoundTerms, Evaluation, Statement
-from sfr_theory.claims import Verdict
+from sfr_theory.bounds import STATEMENTS, BoundTerms, Evaluation
+from sfr_theory.catalogue import CATALOGUE
+from sfr_theory.claims import Claim, Method, Verdict
 from sfr_theory.errors import InputError
 from sfr_theory.mdp import TransferProblem, discount
 from sfr_theory.random_mdp import FAMILIES, ProblemBatch, Shape
@@ -75,7 +76,7 @@ class Plan:
 
     def terms(self, evaluation: Evaluation) -> dict[str, BoundTerms]:
         """Both sides of every statement of the plan."""
-        return {name: STATEMENTS[name].terms(evaluation) for name in self.statements}
+        return {name: STATEMENTS[name](evaluation) for name in self.statements}
 
     def chunks(self) -> list[Chunk]:
         """The requested number of problems, spread over the families, in batches."""
@@ -181,9 +182,9 @@ def run_chunks(work: list[Chunk], workers: int) -> Iterator[dict[str, BoundTerms
 
 @dataclass(frozen=True)
 class Summary:
-    """A statement over all problems of a run."""
+    """A claim over all problems of a run."""
 
-    statement: Statement
+    claim: Claim
     terms: BoundTerms
     verdict: Verdict
     as_expected: bool
@@ -212,15 +213,15 @@ def summarise(name: str, terms: BoundTerms, must_refute: bool) -> Summary:
 
     A violation refutes, whatever else is undecided; without one, what is undecided supports nothing.
     """
-    statement = STATEMENTS[name]
-    false = statement.expected is Verdict.REFUTED
+    claim = CATALOGUE[name]
+    expected = Method.INSTANCES.at_best(claim.expected)
     if terms.violated.any():
-        return Summary(statement, terms, Verdict.REFUTED, as_expected=false)
-    if false:
-        return Summary(statement, terms, Verdict.INCONCLUSIVE, as_expected=not must_refute)
+        return Summary(claim, terms, Verdict.REFUTED, as_expected=expected is Verdict.REFUTED)
+    if expected is Verdict.REFUTED:
+        return Summary(claim, terms, Verdict.INCONCLUSIVE, as_expected=not must_refute)
     if terms.undecided.any():
-        return Summary(statement, terms, Verdict.INCONCLUSIVE, as_expected=False)
-    return Summary(statement, terms, Verdict.SUPPORTED, as_expected=True)
+        return Summary(claim, terms, Verdict.INCONCLUSIVE, as_expected=False)
+    return Summary(claim, terms, Verdict.SUPPORTED, as_expected=expected is Verdict.SUPPORTED)
 
 
 def check_generated(plan: Plan, workers: int, advance: Callable[[int], None]) -> list[Summary]:
@@ -252,6 +253,7 @@ def smallest_counterexample(plan: Plan, summary: Summary) -> TransferProblem | N
         owner = int(np.searchsorted(ends, index, side="right"))
         chunk = work[owner]
         problem = chunk.exact_problem(chunk.draw(), int(index - ends[owner] + chunk.count))
-        if violates(problem, summary.statement):
-            shrunk.append(shrink(problem, summary.statement))
+        bound = STATEMENTS[summary.claim.id]
+        if violates(problem, bound):
+            shrunk.append(shrink(problem, bound))
     return min(shrunk, key=PerturbedProblem.complexity).to_problem() if shrunk else None

@@ -9,7 +9,7 @@ norm (`sfr_theory.operators`), xi* for an optimal policy of the target, and
     D_i   = sup over (s, a) of sum |R - R_i| p(phi | s, a)   the paper's ||R - R_i||_p; d_i <= D_i
     eps_R = max over i of N_R(xi_i - xi~_i)          error of the approximations, *read under R*
 
-Statements (`STATEMENTS`):
+Statements (`STATEMENTS`), by the id of their claim:
 
     gpi/linear               ||Q* - Q^pi|| <= 2/(1-g) (||r - r_0|| + min_j ||r_0 - r_j|| + eps_{R_0})
     thm2/printed             A_R(xi* - xi^pi) <= 2/(1-g) (min_i D_i + max_i A_{R_i}(xi_i - xi~_i))
@@ -41,7 +41,6 @@ from functools import cached_property
 import numpy as np
 
 from sfr_theory.arithmetic import Array, Number, float_array, is_exact, zeros
-from sfr_theory.claims import Verdict
 from sfr_theory.errors import InputError
 from sfr_theory.operators import absolute_norm, q_from_xi, value_seminorm
 
@@ -140,7 +139,7 @@ class Evaluation:
 
 
 LARGE = 1000
-"""Rounding is forgiven while so many times as much is no more than max|R|/(1-g)."""
+"""Rounding is ignored as long as this multiple of it does not exceed max|R|/(1-g)."""
 
 
 @dataclass(frozen=True)
@@ -152,7 +151,7 @@ class BoundTerms:
     epsilon: Array
     right: Array
     rounding: Array
-    blurred: Array  # where this rounding is too large to be forgiven
+    blurred: Array  # where this rounding is too large to be ignored
 
     @classmethod
     def join(cls, combine: Callable[[list[Array]], Array], terms: list[BoundTerms]) -> BoundTerms:
@@ -260,38 +259,19 @@ def thm2_sharp_value_affine(e: Evaluation) -> BoundTerms:
     return _sharp(e, _value_loss(e), e.affine_reward_distance, 2)
 
 
-@dataclass(frozen=True)
-class Statement:
-    """A bound with its name and what we expect of it."""
+Bound = Callable[[Evaluation], BoundTerms]
 
-    id: str
-    label: str
-    sentence: str
-    expected: Verdict
-    terms: Callable[[Evaluation], BoundTerms]
-
-
-STATEMENTS: dict[str, Statement] = {
-    statement.id: statement
-    for statement in (
-        Statement("gpi/linear", "eq:gpi_guarantee", "the linear GPI bound, GPI read under the linear reward",
-                  Verdict.SUPPORTED, gpi_linear),
-        Statement("thm2/printed", "t:xi_gpi_formulation", "Theorem 2 as its text defines the norms",
-                  Verdict.REFUTED, thm2_printed),
-        Statement("thm2/printed-value-norm", "t:xi_gpi_formulation", "Theorem 2 in the norm of Corollary 1",
-                  Verdict.REFUTED, thm2_printed_value_norm),
-        Statement("thm2/corrected", "", "Theorem 2 with the error read under the target reward",
-                  Verdict.SUPPORTED, thm2_corrected),
-        Statement("thm2/sharp", "", "T2' for Q: 2g/(1-g) (g min d_i + eps_R)",
-                  Verdict.SUPPORTED, thm2_sharp),
-        Statement("thm2/sharp-value", "", "T2' for V: 2/(1-g) (g min d_i + eps_R)",
-                  Verdict.SUPPORTED, thm2_sharp_value),
-        Statement("thm2/sharp-affine", "", "T2' for Q up to scale and shift of r_i",
-                  Verdict.SUPPORTED, thm2_sharp_affine),
-        Statement("thm2/sharp-value-affine", "", "T2' for V up to scale and shift of r_i",
-                  Verdict.SUPPORTED, thm2_sharp_value_affine),
-    )
-}  # fmt: skip
+STATEMENTS: dict[str, Bound] = {
+    "gpi/linear": gpi_linear,
+    "thm2/printed": thm2_printed,
+    "thm2/printed-value-norm": thm2_printed_value_norm,
+    "thm2/corrected": thm2_corrected,
+    "thm2/sharp": thm2_sharp,
+    "thm2/sharp-value": thm2_sharp_value,
+    "thm2/sharp-affine": thm2_sharp_affine,
+    "thm2/sharp-value-affine": thm2_sharp_value_affine,
+}
+"""Both sides of a claim of the catalogue, by its id."""
 
 
 def affine_distance(target: Array, source: Array) -> Array:

@@ -14,13 +14,13 @@ import tyro
 
 from sfr_theory.checks import gpi_learning, model_based, operators, theorem_1
 from sfr_theory.checks.settings import Check, Settings
-from sfr_theory.claims import Outcome, outcome_table
+from sfr_theory.claims import outcome_table
 from sfr_theory.cli import EXIT_UNEXPECTED, output_console, progress, run, save_figure, write_json
 from sfr_theory.errors import InputError
 from sfr_theory.learning import has_numba
 
 CHECKS: Mapping[str, Check] = {
-    check.claim.id: check
+    check.claim: check
     for check in (*operators.CHECKS, *theorem_1.CHECKS, *model_based.CHECKS, *gpi_learning.CHECKS)
 }
 
@@ -33,27 +33,9 @@ Exit code: 0 if every verdict is the expected one, 1 if one is not, 2 for bad in
 
 
 @dataclass(frozen=True)
-class Options:
-    """Flags; the defaults are those of `Settings`."""
+class Options(Settings):
+    """Settings of a run, what it checks and where the results go."""
 
-    mdps: int = Settings.mdps
-    """Number of random MDPs for each claim that needs some."""
-    states: int = Settings.states
-    """States of a random MDP."""
-    actions: int = Settings.actions
-    """Actions of a random MDP."""
-    features: int = Settings.features
-    """Features of a random MDP; mb/beta-zero needs two."""
-    steps: int = Settings.steps
-    """Steps of a learning path. Convergence is judged over the last two decades; with a gamma near 1 or many
-    states a verdict may be INCONCLUSIVE until there are more. Without Numba a step takes some hundred times
-    longer: the default run then needs several minutes, and --steps 20000 is a good choice."""
-    gamma: float = Settings.gamma
-    """Discount of the random MDPs, in [0, 1). The examples have their own."""
-    beta: float = Settings.beta
-    """Learning rate of the one-step model, from 1e-6 to 1."""
-    seed: int = Settings.seed
-    """Seed of all randomness; the same seed gives the same table."""
     claim: Annotated[list[str], tyro.conf.UseAppendAction] = field(default_factory=list)
     """Check this claim only, or every claim whose id begins so: thm1, mb/variance. May be repeated."""
     json: str | None = None
@@ -61,6 +43,9 @@ class Options:
     error."""
     plot: str | None = None
     """Draw the curves to this file (svg, png, pdf)."""
+
+    def __post_init__(self) -> None:
+        """`main` validates: what is raised there becomes a sentence, here it would become a box."""
 
 
 def selected(prefixes: Sequence[str]) -> list[Check]:
@@ -79,25 +64,22 @@ def selected(prefixes: Sequence[str]) -> list[Check]:
 
 
 def main(options: Options) -> int:
-    settings = Settings(
-        options.mdps, options.states, options.actions, options.features, options.steps, options.gamma,
-        options.beta, options.seed,
-    )  # fmt: skip
+    options.validate()
     checks = selected(options.claim)
     for check in checks:
-        if settings.features < check.min_features:
+        if options.features < check.min_features:
             raise InputError(
-                f"features is {settings.features}; {check.claim.id} needs at least {check.min_features}: add "
+                f"features is {options.features}; {check.claim} needs at least {check.min_features}: add "
                 f"features, or name other claims with --claim"
             )
     if options.plot:
-        drawable([check.claim.id for check in checks])
+        drawable([check.claim for check in checks])
     if not has_numba():
         print("Numba is not installed: same numbers, slower (pip install '.[fast]')", file=sys.stderr)
     outcomes = []
     with progress(len(checks), "checking") as advance:
         for check in checks:
-            outcomes.append(Outcome(check.claim, check.run(settings)))
+            outcomes.append(check.outcome(options))
             advance(1)
 
     console = output_console(options.json)
@@ -109,7 +91,7 @@ def main(options: Options) -> int:
     )
     if options.json:
         claims = {outcome.claim.id: outcome.to_json() for outcome in outcomes}
-        write_json({"seed": settings.seed, "gamma": settings.gamma, "claims": claims}, options.json)
+        write_json({"seed": options.seed, "gamma": options.gamma, "claims": claims}, options.json)
     if options.plot:
         save_figure(draw({outcome.claim.id: outcome.result.details for outcome in outcomes}), options.plot)
     return EXIT_UNEXPECTED if unexpected else 0
@@ -119,13 +101,17 @@ def main(options: Options) -> int:
 
 BLACK, ORANGE, BLUE, GREEN, VERMILION = "#000000", "#E69F00", "#0072B2", "#009E73", "#D55E00"
 Details = Mapping[str, Mapping[str, Any]]
-CLASS = "thm1/class-convergence/"
 
 
 def _draw_class_errors(axes: Any, details: Details) -> None:
-    styles = (("known p", BLUE, "o"), ("indicator", VERMILION, "s"), ("one-step model", GREEN, "^"))
-    for name, colour, marker in styles:
-        curve = details[CLASS + name.replace(" ", "-")]["curve"]
+    beta, model = next(iter(details["mb/convergence"]["curves"].items()))
+    unbiased = details["thm1/corrected"]
+    styles = (
+        ("known p", unbiased["known p"]["curve"], BLUE, "o"),
+        ("indicator", unbiased["indicator"]["curve"], VERMILION, "s"),
+        (f"one-step model, β = {beta}", model, GREEN, "^"),
+    )
+    for name, curve, colour, marker in styles:
         label = f"{name}: rate {curve['rate']:.2f}"
         axes.loglog(curve["steps"], curve["error"], color=colour, marker=marker, markevery=4, label=label)
     steps = curve["steps"]
@@ -176,17 +162,17 @@ def _draw_overestimate(axes: Any, details: Details) -> None:
 
 
 def _draw_broken_conditions(axes: Any, details: Details) -> None:
-    clocks = details["thm1/global-clock"]["curves"]
-    constant = details[CLASS + "indicator"]["constant_steps"]
+    clocks = details["thm1/printed"]["curves"]
+    sampled = details["thm1/corrected"]["indicator"]
     zero = details["mb/beta-zero"]["curve"]
     curves = (
         ("global clock (example)", clocks["global clock"], BLUE, "o"),
-        ("constant step sizes", constant, VERMILION, "s"),
+        ("constant step sizes", sampled["constant_steps"], VERMILION, "s"),
         ("one-step model, β = 0", zero, GREEN, "^"),
     )
     for label, curve, colour, marker in curves:
         axes.loglog(curve["steps"], curve["error"], color=colour, marker=marker, markevery=4, label=label)
-    kept = details[CLASS + "indicator"]["curve"]
+    kept = sampled["curve"]
     axes.loglog(kept["steps"], kept["error"], color=BLACK, linestyle=":", label="conditions kept")
     axes.set_title("Broken conditions: the error stays")
     axes.set_ylabel("error")
@@ -194,11 +180,11 @@ def _draw_broken_conditions(axes: Any, details: Details) -> None:
 
 
 PANELS: tuple[tuple[Callable[[Any, Details], None], tuple[str, ...]], ...] = (
-    (_draw_class_errors, (CLASS + "known-p", CLASS + "indicator", CLASS + "one-step-model")),
+    (_draw_class_errors, ("thm1/corrected", "mb/convergence")),
     (_draw_oscillation, ("thm1/oscillation",)),
     (_draw_oscillation_error, ("thm1/oscillation",)),
     (_draw_overestimate, ("gpi-learning/covered-by-theorem-1",)),
-    (_draw_broken_conditions, ("thm1/global-clock", CLASS + "indicator", "mb/beta-zero")),
+    (_draw_broken_conditions, ("thm1/printed", "thm1/corrected", "mb/beta-zero")),
 )
 
 

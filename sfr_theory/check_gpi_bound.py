@@ -113,7 +113,7 @@ def summary_json(summary: Summary, exact: bool) -> dict[str, Any]:
         "undecided": summary.undecided,
         "worst_ratio": summary.worst_ratio,
         "verdict": summary.verdict.value,
-        "expected": summary.statement.expected.value,
+        "expected": summary.claim.expected.value,
         "as_expected": summary.as_expected,
         "worst": {side: number(getattr(summary.terms, side)[summary.worst], exact) for side in SIDES},
         "counterexample": None if summary.counterexample is None else problem_to_json(summary.counterexample),
@@ -143,7 +143,7 @@ def summary_table(summaries: list[Summary], title: str) -> Table:
     for summary in summaries:
         ratio = summary.worst_ratio
         table.add_row(
-            f"[bold]{summary.statement.id}[/]\n[dim]{escape(summary.statement.sentence)}[/]",
+            f"[bold]{summary.claim.id}[/]\n[dim]{escape(summary.claim.sentence)}[/]",
             f"{len(summary.terms.left):,}",
             f"{summary.violations:,}",
             "∞ (right side 0)" if math.isinf(ratio) else f"{ratio:.4g}",
@@ -188,12 +188,12 @@ def describe(problem: TransferProblem) -> Iterator[str]:
 
 def report_counterexample(console: Console, summary: Summary, folder: str) -> None:
     """Show a counterexample and write it as a file that reproduces it."""
-    problem, name = summary.counterexample, summary.statement.id
+    problem, name = summary.counterexample, summary.claim.id
     if problem is None:
         console.print(f"\n{name} fails only by the way ties are broken; --ties worst shows it.")
         return
     path = Path(folder) / f"{name.replace('/', '-')}.json"
-    save_problem(problem, path, f"{name} fails here: {summary.statement.sentence}")
+    save_problem(problem, path, f"{name} fails here: {summary.claim.sentence}")
     console.print(f"\n[bold]{name}[/] fails on:")
     for line in describe(problem):
         console.print(f"  {escape(line)}")
@@ -234,7 +234,7 @@ def plot(summaries: list[Summary], path: str, title: str) -> None:
         )
     axes.axvline(1, color="black", linewidth=1)
     axes.set_xscale("log")
-    axes.set_yticks(range(len(summaries)), [summary.statement.id for summary in reversed(summaries)])
+    axes.set_yticks(range(len(summaries)), [summary.claim.id for summary in reversed(summaries)])
     axes.set_xlabel(f"left side / right side (at {floor:g}: that or less); orange crosses violate the bound")
     axes.set_title(title, loc="left", fontsize=9)
     axes.spines[["top", "right"]].set_visible(False)
@@ -264,7 +264,7 @@ def run_on_files(options: Options, plan: Plan, console: Console) -> tuple[list[S
 def undecided_sentence(summaries: list[Summary]) -> str:
     """What float64 could not tell, and what can."""
     listed = ", ".join(
-        f"{summary.statement.id} ({summary.undecided})" for summary in summaries if summary.undecided
+        f"{summary.claim.id} ({summary.undecided})" for summary in summaries if summary.undecided
     )
     return (
         f"Undecided, for the rounding of float64 is not small beside the values of these problems: {listed}; "
@@ -296,7 +296,7 @@ def run_on_generated(options: Options, plan: Plan, console: Console, title: str)
         if summary.verdict is Verdict.REFUTED:
             report_counterexample(console, summary, options.counterexamples)
         if summary.verdict is Verdict.INCONCLUSIVE and not summary.undecided:
-            console.print(f"{summary.statement.id} is not refuted by these; {how_to_refute(plan)}.")
+            console.print(f"{summary.claim.id} is not refuted by these; {how_to_refute(plan)}.")
     return summaries
 
 
@@ -319,7 +319,7 @@ def main(options: Options) -> int:
         summaries = run_on_generated(options, plan, console, title)
     if any(summary.undecided for summary in summaries):
         console.print(undecided_sentence(summaries), soft_wrap=True)
-    payload["statements"] = {summary.statement.id: summary_json(summary, plan.exact) for summary in summaries}
+    payload["statements"] = {summary.claim.id: summary_json(summary, plan.exact) for summary in summaries}
     if options.plot:
         plot(summaries, options.plot, title)
     if options.json:

@@ -31,7 +31,8 @@ from rich.table import Table
 from sfr_theory import cli
 from sfr_theory.arithmetic import fraction
 from sfr_theory.bounds import STATEMENTS
-from sfr_theory.claims import CheckResult, Claim, Outcome, Verdict, outcome_table
+from sfr_theory.catalogue import CATALOGUE
+from sfr_theory.claims import CheckResult, Method, Outcome, Verdict, outcome_table
 from sfr_theory.errors import InputError
 from sfr_theory.files import problem_to_json
 from sfr_theory.mdp import discount
@@ -206,7 +207,7 @@ def random_row(gamma: Fraction, size: Size, rng: np.random.Generator) -> Row:
         if name == "joint-v":  # random problems do not meet g d = eps
             continue
         evaluation = exact if measure.budget is EXACT_XI else misread
-        ratio = STATEMENTS[measure.statement].terms(evaluation).ratio
+        ratio = STATEMENTS[measure.statement](evaluation).ratio
         ratios[name] = Ratio(float(ratio.max()), mean=float(ratio.mean()))
     return Row(gamma, size, RANDOM, RANDOM_PROBLEMS, ratios)
 
@@ -227,38 +228,6 @@ def search(options: Options) -> list[Row]:
 
 
 # --- Verdicts ----------------------------------------------------------------------------------------------
-
-ATTAINED_EPSILON = Claim(
-    "tightness/sharp-attained-epsilon", "",
-    "The eps part of T2' is attained: with d = 0 the ratio is exactly 1, with one state, for Q and for V",
-    Verdict.PROVED,
-)  # fmt: skip
-ATTAINED_DISTANCE = Claim(
-    "tightness/sharp-attained-distance", "",
-    "The d part of T2' is attained: with exact xi the ratio is exactly 1, with two states, for Q and for V",
-    Verdict.PROVED,
-)  # fmt: skip
-JOINT = Claim(
-    "tightness/joint", "",
-    "Both parts of T2' are attained at once: d, eps > 0 and ratio exactly 1, at each (d, eps) of the scope",
-    Verdict.PROVED,
-)  # fmt: skip
-NO_TIES = Claim(
-    "tightness/no-tie-limit", "",
-    "Ties are not needed: problems without any come arbitrarily close to T2'",
-    Verdict.SUPPORTED,
-)  # fmt: skip
-NEVER_EXCEEDED = Claim(
-    "tightness/sharp-never-exceeded", "",
-    "No choice of dynamics, policies, rewards and errors exceeds T2'",
-    Verdict.SUPPORTED,
-)  # fmt: skip
-PRINTED_NEVER_TIGHT = Claim(
-    "tightness/printed-never-tight", "t:xi_gpi_formulation",
-    "The paper's constant is never tight for Q unless both sides are 0: the worst ratio is g, g^2 with "
-    "exact xi",
-    Verdict.SUPPORTED,
-)  # fmt: skip
 
 SHARP = ("sharp-q", "sharp-v")
 PROPORTIONS = (Fraction(1, 1000), Fraction(1, 3), Fraction(1), Fraction(3), Fraction(1000))
@@ -285,7 +254,7 @@ def check_attained(
     ratios = sorted({ratio for ratio in found if ratio is not None})
     pairs = ", ".join(f"({d}, {eps})" for d, eps in members)
     return CheckResult(
-        Verdict.PROVED if ratios == [1] else Verdict.REFUTED,
+        Verdict.SUPPORTED if ratios == [1] else Verdict.REFUTED,
         f"left/right is {', '.join(map(str, ratios))} on {len(problems)} problems, for Q and for V",
         f"rational arithmetic; (d, eps) = {pairs}; {_listed(gammas)}",
         {"ratios": [str(ratio) for ratio in ratios], "problem": problem_to_json(problems[-1])},
@@ -415,15 +384,20 @@ def check_printed(rows: list[Row]) -> CheckResult:
 
 
 def outcomes(gammas: list[Fraction], rows: list[Row]) -> Iterator[Outcome]:
+    """What the command finds out about the claims on tightness; the ledger proves some of them."""
     positive = [gamma for gamma in gammas if gamma > 0]
     one, nothing = Fraction(1), Fraction(0)
     both = [(one, proportion) for proportion in PROPORTIONS]
-    yield Outcome(ATTAINED_EPSILON, check_attained(gammas, [(nothing, one)], states=1))
-    yield Outcome(ATTAINED_DISTANCE, check_attained(positive, [(one, nothing)], states=2))
-    yield Outcome(JOINT, check_attained(positive, both, states=2))
-    yield Outcome(NO_TIES, check_no_ties(gammas))
-    yield Outcome(NEVER_EXCEEDED, check_never_exceeded(rows))
-    yield Outcome(PRINTED_NEVER_TIGHT, check_printed(rows))
+    results = {
+        "tightness/sharp-attained-epsilon": check_attained(gammas, [(nothing, one)], states=1),
+        "tightness/sharp-attained-distance": check_attained(positive, [(one, nothing)], states=2),
+        "tightness/joint": check_attained(positive, both, states=2),
+        "tightness/no-tie-limit": check_no_ties(gammas),
+        "tightness/sharp-never-exceeded": check_never_exceeded(rows),
+        "tightness/printed-never-tight": check_printed(rows),
+    }
+    for name, result in results.items():
+        yield Outcome(CATALOGUE[name], result, Method.INSTANCES)
 
 
 # --- Output ------------------------------------------------------------------------------------------------

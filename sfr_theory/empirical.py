@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from sfr_theory.catalogue import EXPERIMENTS
-from sfr_theory.claims import CheckResult, Claim, Outcome, Verdict
+from sfr_theory.claims import CheckResult, Outcome, Verdict
 from sfr_theory.errors import InputError
 
 FILE = "claims.json"
@@ -32,16 +32,6 @@ def fingerprint(run: Path) -> str:
         digest.update(path.relative_to(run).as_posix().encode() + b"\0")
         digest.update(hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()
-
-
-def is_as_expected(claim: Claim, verdict: Verdict) -> bool:
-    """Expectations are about the paper's scale: only another decision contradicts them.
-
-    Fewer results than that leave a claim undecided, and where the catalogue expects NOT CHECKED it has no
-    opinion yet.
-    """
-    undecided = (Verdict.NOT_CHECKED, Verdict.INCONCLUSIVE)
-    return verdict in undecided or claim.expected in (Verdict.NOT_CHECKED, verdict)
 
 
 def to_json(runs: Iterable[Path], results: Path, outcomes: Iterable[Outcome]) -> dict[str, Any]:

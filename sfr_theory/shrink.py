@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sfr_theory.arithmetic import Array, Number, exact_array, float_array, fraction, rational, zeros
-from sfr_theory.bounds import Evaluation, Statement
+from sfr_theory.bounds import Bound, Evaluation
 from sfr_theory.gpi import gpi_values
 from sfr_theory.mdp import FiniteMDP, TransferProblem
 from sfr_theory.operators import q_from_xi
@@ -72,18 +72,18 @@ class PerturbedProblem:
         )
 
 
-def violates(problem: PerturbedProblem, statement: Statement) -> bool:
+def violates(problem: PerturbedProblem, bound: Bound) -> bool:
     """Whether the bound fails, whichever way tied GPI actions are broken, in both arithmetics."""
     evaluation = problem.evaluate()
-    if not bool(statement.terms(evaluation).violated):
+    if not bool(bound(evaluation).violated):
         return False
     q = q_from_xi(evaluation.approximations, problem.target)
     if (optimal_actions(gpi_values(q)).sum(axis=-1) > 1).any():
         return False
-    return bool(statement.terms(problem.evaluate_in_floats()).violated)
+    return bool(bound(problem.evaluate_in_floats()).violated)
 
 
-def shrink(problem: PerturbedProblem, statement: Statement) -> PerturbedProblem:
+def shrink(problem: PerturbedProblem, bound: Bound) -> PerturbedProblem:
     """A simpler problem on which the bound still fails; the problem itself if none was found."""
     evaluations = 0
     current, complexity = problem, problem.complexity()
@@ -97,7 +97,7 @@ def shrink(problem: PerturbedProblem, statement: Statement) -> PerturbedProblem:
             evaluations += 1
             if evaluations > MAX_EVALUATIONS:
                 return current
-            if violates(candidate, statement):
+            if violates(candidate, bound):
                 current, complexity, improved = candidate, candidate_complexity, True
                 break
     return current

@@ -474,7 +474,7 @@ class Measure:
 
     def ratio(self, evaluation: Evaluation) -> Fraction | None:
         """The ratio of an evaluated problem, exactly."""
-        return exact_ratio(STATEMENTS[self.statement].terms(evaluation))
+        return exact_ratio(STATEMENTS[self.statement](evaluation))
 
 
 MEASURES: dict[str, Measure] = {

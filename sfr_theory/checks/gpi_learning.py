@@ -43,7 +43,7 @@ from sfr_theory.checks.settings import (
     exact_instances,
     random_instances,
 )
-from sfr_theory.claims import CheckResult, Claim, Verdict
+from sfr_theory.claims import CheckResult, Method, Verdict
 from sfr_theory.examples import frozen_overestimate
 from sfr_theory.gpi import gpi_policy
 from sfr_theory.learning import Constant, FeatureEstimate, Harmonic, Schedule, learn_task
@@ -281,14 +281,6 @@ def covered_by_theorem_1(settings: Settings, frozen: Schedule = FROZEN) -> Check
 
 
 CHECKS = (
-    Check(
-        Claim("gpi-learning/frozen-limit", "",
-              "With frozen stored values limsup ||Q_n - Q*|| <= gamma eta/(1-gamma)^2", Verdict.SUPPORTED),
-        frozen_limit,
-    ),
-    Check(
-        Claim("gpi-learning/covered-by-theorem-1", "",
-              "Theorem 1 extends to targets with the GPI action", Verdict.NEEDS_ASSUMPTION),
-        covered_by_theorem_1,
-    ),
-)  # fmt: skip
+    Check("gpi-learning/frozen-limit", Method.INSTANCES, frozen_limit),
+    Check("gpi-learning/covered-by-theorem-1", Method.COUNTEREXAMPLE, covered_by_theorem_1),
+)

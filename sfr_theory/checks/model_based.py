@@ -53,7 +53,7 @@ from sfr_theory.checks.settings import (
     random_instances,
     xi_along,
 )
-from sfr_theory.claims import CheckResult, Claim, Verdict
+from sfr_theory.claims import CheckResult, Method, Verdict
 from sfr_theory.learning import (
     Constant,
     FeatureEstimate,
@@ -90,7 +90,7 @@ def convergence(settings: Settings) -> CheckResult:
             errors.append(class_error(xi, instance.reward, instance.solution.q))
         return decay(settings.checkpoints, errors, scales)
 
-    betas = sorted({*BETAS, settings.beta})
+    betas = dict.fromkeys((settings.beta, *BETAS))
     fits = {beta: fit(beta, settings.step_size) for beta in betas}
     controls = {beta: fit(beta, CONTROL) for beta in betas}
     supported = all(fits[beta].verdict(controls[beta]) is Verdict.SUPPORTED for beta in betas)
@@ -221,12 +221,6 @@ def variance_ratio(alpha: Schedule, beta: Schedule, visits: int) -> Fraction:
     return fraction((with_model * with_model).sum() / (with_indicator * with_indicator).sum())
 
 
-def limiting_ratio(alpha: Fraction, beta: Fraction) -> Fraction:
-    """The limit of `variance_ratio` for constant rates; see the module's text."""
-    both = (1 - alpha) * (1 - beta)
-    return beta * (1 + both) / ((2 - beta) * (1 - both))
-
-
 def target_variances(beta: Schedule, next_value: Fraction, visits: int) -> tuple[Fraction, Fraction]:
     """Variance of the n-th target with the model and with the indicator, gamma = 1/2, by enumeration.
 
@@ -284,30 +278,10 @@ def variance(settings: Settings, next_value: Fraction = OPPOSED) -> CheckResult:
 
 
 CHECKS = (
-    Check(
-        Claim("mb/convergence", "",
-              "MB SFRQ-learning converges: constant beta in (0, 1], Robbins-Monro alpha", Verdict.SUPPORTED),
-        convergence,
-    ),
-    Check(
-        Claim("mb/exact-identity", "",
-              "r~_n = R(phi_n) - ((1-beta)/beta)(r~_n - r~_{n-1})", Verdict.SUPPORTED),
-        exact_identity,
-    ),
-    Check(
-        Claim("mb/beta-zero", "eq:sf_model_update",
-              "Any model rate beta in [0, 1] will do, 0 included", Verdict.REFUTED),
-        beta_zero,
-        min_features=2,  # with one feature there is one distribution, and no initial model is wrong
-    ),
-    Check(
-        Claim("mb/unbiased", "c:appendix_proof_convergence",
-              "The learned one-step model has mean p(phi | s, a) at every visit", Verdict.REFUTED),
-        unbiased,
-    ),
-    Check(
-        Claim("mb/variance", "c:appendix_mb_xi",
-              "The one-step model reduces the variance of the xi-update", Verdict.NEEDS_ASSUMPTION),
-        variance,
-    ),
-)  # fmt: skip
+    Check("mb/convergence", Method.SIMULATION, convergence),
+    Check("mb/exact-identity", Method.INSTANCES, exact_identity),
+    # With one feature there is one distribution, and no initial model is wrong.
+    Check("mb/beta-zero", Method.COUNTEREXAMPLE, beta_zero, min_features=2),
+    Check("mb/unbiased", Method.COUNTEREXAMPLE, unbiased),
+    Check("mb/variance", Method.COUNTEREXAMPLE, variance),
+)

@@ -18,7 +18,7 @@ from numpy.random import Generator
 
 from sfr_theory.arithmetic import Array, exact_array, fraction
 from sfr_theory.checks.settings import Check, Settings, exact_instances, random_xi
-from sfr_theory.claims import CheckResult, Claim, Verdict
+from sfr_theory.claims import CheckResult, Method, Verdict
 from sfr_theory.examples import near_tie
 from sfr_theory.mdp import FiniteMDP
 from sfr_theory.operators import absolute_norm, bellman_q, bellman_xi, q_from_xi, value_seminorm
@@ -134,29 +134,12 @@ def discontinuity(settings: Settings) -> CheckResult:
 
 
 CHECKS = (
-    Check(
-        Claim("operators/contraction", "prop:xi-fixed-point",
-              "T_R contracts classes by gamma in the value seminorm", Verdict.SUPPORTED),
-        contraction,
-    ),
-    Check(
-        Claim("operators/well-defined", "prop:xi-fixed-point",
-              "The class of T_xi xi depends on the class of xi only", Verdict.SUPPORTED),
-        _holds_on_all("well-defined", "R . T_xi(xi + kappa) = R . T_xi xi if R . kappa = 0", _well_defined),
-    ),
-    Check(
-        Claim("operators/bellman", "prop:xi-fixed-point",
-              "Q of T_xi xi is the Bellman operator applied to Q of xi", Verdict.SUPPORTED),
-        _holds_on_all("bellman", "R . T_xi xi = T(R . xi)", _bellman),
-    ),
-    Check(
-        Claim("operators/isometry", "cor:xi-banach",
-              "The value seminorm makes classes of xi isometric to Q (R not 0)", Verdict.SUPPORTED),
-        _holds_on_all("isometry", "N_R(xi) = ||Q||, 0 on the kernel, every Q reached", _isometry),
-    ),
-    Check(
-        Claim("operators/discontinuity", "eqn:txi_definition",
-              "T_xi is itself a contraction on xi, not only on classes", Verdict.REFUTED),
-        discontinuity,
-    ),
+    Check("prop2/contraction", Method.INSTANCES, contraction),
+    Check("prop2/well-defined", Method.INSTANCES,
+          _holds_on_all("well-defined", "R . T_xi(xi + k) = R . T_xi xi if R . k = 0", _well_defined)),
+    Check("prop2/bellman-on-q", Method.INSTANCES,
+          _holds_on_all("bellman", "R . T_xi xi = T(R . xi)", _bellman)),
+    Check("cor1/isometry", Method.INSTANCES,
+          _holds_on_all("isometry", "N_R(xi) = ||Q||, 0 on the kernel, every Q reached", _isometry)),
+    Check("prop2/txi-contraction", Method.COUNTEREXAMPLE, discontinuity),
 )  # fmt: skip

@@ -24,7 +24,8 @@ import numpy as np
 from numpy.random import Generator, default_rng
 
 from sfr_theory.arithmetic import Array, exact_array
-from sfr_theory.claims import CheckResult, Claim, Verdict
+from sfr_theory.catalogue import CATALOGUE
+from sfr_theory.claims import CheckResult, Method, Outcome, Verdict
 from sfr_theory.errors import InputError
 from sfr_theory.learning import (
     Constant,
@@ -60,18 +61,31 @@ CRITERION = (
 
 @dataclass(frozen=True)
 class Settings:
-    """Sizes, seed and rates of a run; see the help of `check_convergence`."""
+    """Sizes, seed and rates of a run."""
 
     mdps: int = 8
+    """Number of random MDPs for each claim that needs some."""
     states: int = 5
+    """States of a random MDP."""
     actions: int = 3
+    """Actions of a random MDP."""
     features: int = 4
+    """Features of a random MDP; mb/beta-zero needs two."""
     steps: int = 200_000
+    """Steps of a learning path. Convergence is judged over the last two decades; with a gamma near 1 or many
+    states a verdict may be INCONCLUSIVE until there are more. Without Numba a step takes some hundred times
+    longer: the default run then needs several minutes, and --steps 20000 is a good choice."""
     gamma: float = 0.9
+    """Discount of the random MDPs, in [0, 1). The examples have their own."""
     beta: float = 0.1
+    """Learning rate of the one-step model, from 1e-6 to 1."""
     seed: int = 0
+    """Seed of all randomness; the same seed gives the same table."""
 
     def __post_init__(self) -> None:
+        self.validate()
+
+    def validate(self) -> None:
         Shape(self.states, self.actions, self.features)
         discount(self.gamma, exact=False)
         if self.mdps < 1:
@@ -126,11 +140,15 @@ class Settings:
 
 @dataclass(frozen=True)
 class Check:
-    """A claim and the function that checks it."""
+    """What is found out about a claim of the catalogue, and by which method."""
 
-    claim: Claim
+    claim: str
+    method: Method
     run: Callable[[Settings], CheckResult]
     min_features: int = 1
+
+    def outcome(self, settings: Settings) -> Outcome:
+        return Outcome(CATALOGUE[self.claim], self.run(settings), self.method)
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,7 +31,10 @@ STATEMENT = {
     },
 }
 CLAIM = {
-    "label": "th:x",
+    "place": "th:x",
+    "kind": "statement",
+    "gravity": None,
+    "method": "symbolic",
     "claim": "a < b & c",
     "verdict": "PROVED",
     "expected": "PROVED",
@@ -239,9 +242,9 @@ def test_verdicts_on_results_go_into_the_ledger(results, tmp_path):
     claims = {"results/object-general-sfr-best": entry, "results/barreto-sfr-best": entry}
     content = {"claims": claims, "verdicts": {"NOT CHECKED": 2}}
     (tmp_path / "ledger.json").write_text(json.dumps(content))
-    assert "2 claims: 2 NOT CHECKED." in render(tmp_path)
+    assert "2 claims of the paper: 2 NOT CHECKED." in render(tmp_path)
     page = report.render(tmp_path, results)
-    assert "2 claims: 1 INCONCLUSIVE, 1 NOT CHECKED." in page
+    assert "2 claims of the paper: 1 INCONCLUSIVE, 1 NOT CHECKED." in page
     assert page.count("<code>results/object-general-sfr-best</code>") == 1  # with the experiments, not twice
 
 

@@ -8,121 +8,93 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from proofs_checks import (
-    __main__,
-    affine,
-    composition,
-    learning_claims,
-    ledger,
-    linear_gpi,
-    listings,
-    nonlinearity,
-    oscillation,
-    p_values,
-    smt,
-    theorem2_counterexamples,
-    tightness_claims,
-)
-from proofs_checks.ledger import Entry
+from proofs_checks import __main__, gpi_bound, ledger, smt
+from proofs_checks.argument import proved
 from proofs_checks.proof import Broken, Proof
 from sfr_theory import empirical
 from sfr_theory.catalogue import CATALOGUE, EXPERIMENTS
-from sfr_theory.claims import CheckResult, Claim, Outcome, Verdict, claims_html
+from sfr_theory.claims import (
+    CheckResult,
+    Claim,
+    Gravity,
+    Kind,
+    Method,
+    Outcome,
+    Skipped,
+    Verdict,
+    claims_html,
+    head,
+)
 from sfr_theory.errors import InputError
-from tests.proofs.harness import each_proof, each_tooth
 
 ROOT = Path(__file__).parents[2]
 
-# The other proof files have tests of their own.
-PROOFS = [
-    proof
-    for module in (
-        affine,
-        composition,
-        learning_claims,
-        linear_gpi,
-        listings,
-        nonlinearity,
-        oscillation,
-        p_values,
-        theorem2_counterexamples,
-        tightness_claims,
-    )
-    for proof in module.PROOFS
-]
 
-
-@pytest.mark.parametrize("proof", each_proof(PROOFS))
-def test_verdicts_are_as_expected(proof: Proof) -> None:
-    result = proof.check()
-    assert result.verdict is CATALOGUE[proof.claim].expected, result.evidence
-    assert result.evidence
-    assert result.scope
-
-
-@pytest.mark.parametrize("tooth", each_tooth(PROOFS))
-def test_broken_variants_are_rejected(tooth: Broken) -> None:
-    assert tooth.is_rejected()
+CLAIM = "xi/series"
+"""A claim that rests on no other."""
 
 
 def made_up(
-    check=lambda: CheckResult(Verdict.PROVED, "because", "everything"), rejected=True, **options
+    check=lambda: CheckResult(Verdict.PROVED, "because", "everything"),
+    rejected=True,
+    method=Method.SYMBOLIC,
+    claim=CLAIM,
+    slow=False,
 ) -> Proof:
-    return Proof("xi/mass", check, (Broken("the contrary", lambda: rejected),), **options)
+    return Proof(claim, method, check, (Broken("the contrary", lambda: rejected),), slow)
 
 
 def raising() -> CheckResult:
     raise ZeroDivisionError("by zero")
 
 
-def test_a_proof_with_teeth_counts() -> None:
-    assert ledger.run_proof(made_up()).verdict is Verdict.PROVED
+def test_a_proof_whose_broken_variants_are_rejected_counts() -> None:
+    assert ledger.run_proof(made_up()).result.verdict is Verdict.PROVED
 
 
-def test_a_tooth_that_does_not_bite_spoils_the_proof() -> None:
-    result = ledger.run_proof(made_up(rejected=False))
-    assert result.verdict is Verdict.INCONCLUSIVE
-    assert "the contrary" in result.evidence
+@pytest.mark.parametrize(
+    ("proof", "reason"),
+    [
+        (made_up(rejected=False), "the contrary"),
+        (Proof(CLAIM, Method.SYMBOLIC, made_up().check, ()), "no broken variant"),
+        (made_up(check=raising), "ZeroDivisionError"),
+        (made_up(method=Method.INSTANCES), "cannot be PROVED by instances"),
+    ],
+    ids=["variant accepted", "no variant", "raises", "beyond its method"],
+)
+def test_what_does_not_count_is_inconclusive(proof: Proof, reason: str) -> None:
+    outcome = ledger.run_proof(proof)
+    assert outcome.result.verdict is Verdict.INCONCLUSIVE
+    assert reason in outcome.result.evidence
+    assert not outcome.as_expected
 
 
-def test_a_proof_without_teeth_does_not_count() -> None:
-    proof = Proof("xi/mass", made_up().check, ())
-    assert ledger.run_proof(proof).verdict is Verdict.INCONCLUSIVE
-
-
-def test_a_proof_that_raises_does_not_count() -> None:
-    result = ledger.run_proof(made_up(check=raising))
-    assert result.verdict is Verdict.INCONCLUSIVE
-    assert "ZeroDivisionError" in result.evidence
-
-
-def run_alone(proof: Proof | None, monkeypatch: pytest.MonkeyPatch, fast: bool = False) -> Entry:
-    """The entry of xi/mass when `proof` is the only one there is."""
-    monkeypatch.setattr(ledger, "collect", lambda: {} if proof is None else {"xi/mass": proof})
-    (entry,) = ledger.run([CATALOGUE["xi/mass"]], fast=fast, workers=1)
-    return entry
+def run_alone(proof: Proof | None, monkeypatch: pytest.MonkeyPatch, fast: bool = False) -> Outcome:
+    """The entry of the claim when `proof` is the only one there is."""
+    monkeypatch.setattr(ledger, "collect", lambda: {} if proof is None else {CLAIM: proof})
+    (outcome,) = ledger.run([CATALOGUE[CLAIM]], fast=fast, workers=1)
+    return outcome
 
 
 def test_a_claim_without_proof_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
-    entry = run_alone(None, monkeypatch)
-    assert entry.result.verdict is Verdict.NOT_CHECKED
-    assert not entry.as_expected
+    outcome = run_alone(None, monkeypatch)
+    assert outcome.result.verdict is Verdict.NOT_CHECKED
+    assert not outcome.as_expected
 
 
 def test_fast_leaves_out_slow_proofs_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     slow = made_up(slow=True)
-    entry = run_alone(slow, monkeypatch, fast=True)
-    assert (entry.result.verdict, entry.result.evidence) == (Verdict.NOT_CHECKED, ledger.LEFT_OUT)
-    assert entry.as_expected
+    outcome = run_alone(slow, monkeypatch, fast=True)
+    assert (outcome.result.verdict, outcome.skipped) == (Verdict.NOT_CHECKED, Skipped.FAST)
+    assert outcome.as_expected
     assert run_alone(slow, monkeypatch).result.verdict is Verdict.PROVED
 
 
 def test_without_z3_its_proofs_are_not_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(smt, "is_available", lambda: False)
-    entry = run_alone(made_up(needs_z3=True), monkeypatch)
-    assert entry.result.verdict is Verdict.NOT_CHECKED
-    assert ledger.Z3_INSTALL in entry.result.evidence
-    assert entry.as_expected
+    outcome = run_alone(made_up(method=Method.SMT), monkeypatch)
+    assert (outcome.result.verdict, outcome.skipped) == (Verdict.NOT_CHECKED, Skipped.NO_Z3)
+    assert outcome.as_expected
     assert run_alone(made_up(), monkeypatch).result.verdict is Verdict.PROVED
 
 
@@ -131,9 +103,12 @@ def test_without_z3_the_command_says_how_to_get_it(
 ) -> None:
     monkeypatch.setattr(smt, "is_available", lambda: False)
     code = __main__.main(__main__.Options(only=("thm2/step-greedy", "thm2/printed"), workers=1))
-    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("z3 is missing")]
+    lines = [
+        line for line in capsys.readouterr().out.splitlines() if line.startswith("NOT CHECKED, no z3: 1")
+    ]
     assert code == 0
-    assert lines == [f"z3 is missing, so 1 claims are NOT CHECKED: {ledger.Z3_INSTALL}"]
+    assert len(lines) == 1
+    assert ledger.Z3_INSTALL in lines[0]
 
 
 def test_an_unexpected_verdict_exits_with_1(
@@ -146,8 +121,99 @@ def test_an_unexpected_verdict_exits_with_1(
     assert "UNEXPECTED thm2/printed: REFUTED, expected PROVED" in capsys.readouterr().out
 
 
+# --- What rests on what
+
+
+def run_section(proofs: dict[str, Proof], monkeypatch: pytest.MonkeyPatch, **options) -> dict[str, Outcome]:
+    """The whole catalogue with these proofs, and ones that succeed at once for all else that is PROVED."""
+    easy = {
+        claim.id: made_up(claim=claim.id) for claim in CATALOGUE.values() if claim.expected is Verdict.PROVED
+    }
+    monkeypatch.setattr(ledger, "collect", lambda: {**easy, **proofs})
+    claims = [CATALOGUE[name] for name in easy]
+    return {o.claim.id: o for o in ledger.run(claims, fast=True, workers=1, **options)}
+
+
+T2 = {"thm2/sharp", "thm2/sharp-value", "thm2/corrected"}
+
+
+def test_breaking_a_step_of_t2_takes_with_it_what_rests_on_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Telescoping with its constant lowered by 1/1000: the step is false, and T2' and its heirs fall."""
+    name = "thm2/step-telescoping"
+    lowered = proved(
+        name, Method.SMT, lambda: gpi_bound.telescoping_steps(gpi_bound.LOWERED), "",
+        Broken("any", lambda: True),
+    )  # fmt: skip
+    outcomes = run_section({name: lowered}, monkeypatch)
+    assert outcomes[name].result.verdict is Verdict.REFUTED
+    fallen = {key for key, outcome in outcomes.items() if outcome.result.verdict is Verdict.INCONCLUSIVE}
+    assert fallen == T2
+    assert all(not outcomes[key].as_expected for key in fallen)
+    assert name in outcomes["thm2/sharp"].result.evidence
+    assert "thm2/sharp (INCONCLUSIVE)" in outcomes["thm2/corrected"].result.evidence
+
+
+def test_what_rests_on_a_skipped_step_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "thm2/step-greedy"
+    outcomes = run_section({name: made_up(claim=name, slow=True)}, monkeypatch)
+    assert {key for key, outcome in outcomes.items() if outcome.skipped is Skipped.DEPENDENCY} == T2
+    assert all(outcome.as_expected for outcome in outcomes.values())
+
+
+def test_a_selection_brings_what_it_rests_on() -> None:
+    names = [claim.id for claim in ledger.select(["thm2/corrected"])]
+    assert set(names) == {
+        "thm2/corrected", "thm2/sharp", "thm2/reward-distance", *CATALOGUE["thm2/sharp"].depends_on,
+    }  # fmt: skip
+    assert names == [name for name in CATALOGUE if name in names]
+
+
+# --- The hook for Coq
+
+
+def test_what_coq_checked_holds_for_all_sizes_and_rests_on_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    formal = {"thm2/corrected": CheckResult(Verdict.PROVED, "theorem corrected")}
+    broken = {"thm2/sharp": made_up(claim="thm2/sharp", check=raising)}
+    outcomes = run_section(broken, monkeypatch, formal=formal)
+    corrected = outcomes["thm2/corrected"]
+    assert (corrected.result.verdict, corrected.method) == (Verdict.PROVED, Method.COQ)
+    assert corrected.result.scope == ledger.ALL_SIZES
+    assert "theorem corrected" in corrected.result.evidence
+    assert "symbolic (everything)" in corrected.result.evidence
+    assert outcomes["thm2/sharp"].result.verdict is Verdict.INCONCLUSIVE
+
+
+def test_without_coq_nothing_is_claimed_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    outcomes = run_section({}, monkeypatch)
+    assert not any(outcome.method is Method.COQ for outcome in outcomes.values())
+    assert outcomes["thm2/sharp"].result.scope == "everything"
+
+
+@pytest.mark.parametrize(
+    ("verdict", "method", "agrees"),
+    [
+        (Verdict.PROVED, Method.SMT, True),
+        (Verdict.SUPPORTED, Method.INSTANCES, True),
+        (Verdict.REFUTED, Method.INSTANCES, False),
+        (Verdict.INCONCLUSIVE, Method.SMT, False),
+    ],
+)
+def test_coq_must_agree_with_what_ran_beside_it(
+    verdict: Verdict, method: Method, agrees: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        ledger, "collect", lambda: {CLAIM: made_up(lambda: CheckResult(verdict, "x", "y"), method=method)}
+    )
+    formal = {CLAIM: CheckResult(Verdict.PROVED, "theorem")}
+    (outcome,) = ledger.run([CATALOGUE[CLAIM]], fast=False, workers=1, formal=formal)
+    assert outcome.result.verdict is (Verdict.PROVED if agrees else Verdict.INCONCLUSIVE)
+
+
+# --- Selection and command line
+
+
 def test_selection_by_id_and_by_prefix() -> None:
-    assert [claim.id for claim in ledger.select(["xi/mass"])] == ["xi/mass"]
+    assert [claim.id for claim in ledger.select([CLAIM])] == [CLAIM]
     stats = ledger.select(["stats/"])
     assert stats == ledger.select(["stats"])
     assert {claim.id.split("/")[0] for claim in stats} == {"stats"}
@@ -189,7 +255,8 @@ def test_the_command_in_a_pool_writes_all_formats(tmp_path: Path) -> None:
     content = json.loads(done.stdout)
     assert content["as_expected"]
     assert content["claims"]["thm2/printed"]["verdict"] == "REFUTED"
-    assert content["claims"]["thm2/printed"]["kind"] == "counterexample"
+    assert content["claims"]["thm2/printed"]["method"] == "counterexample"
+    assert content["errors"] == {"theorem": ["thm2/printed"]}
     assert "thm2/printed" in page.read_text()
     assert "thm2/printed" in markdown.read_text()
 
@@ -204,13 +271,14 @@ def write_results(folder: Path, verdict: str = "REPRODUCED") -> Path:
     (run / "manifest.json").write_text("{}")
     (run / "rep-00.csv").write_text("task,total_return\n0,1.5\n")
     outcomes = [
-        Outcome(claim, CheckResult(Verdict(verdict), "n = 10", "paper")) for claim in EXPERIMENTS.claims
+        Outcome(claim, CheckResult(Verdict(verdict), "n = 10", "paper"), Method.RESULTS)
+        for claim in EXPERIMENTS.claims
     ]
     (folder / empirical.FILE).write_text(json.dumps(empirical.to_json([run], folder, outcomes)))
     return run
 
 
-def entry_of(results: Path, claim: str = "results/single-task") -> Entry:
+def entry_of(results: Path, claim: str = "results/single-task") -> Outcome:
     (entry,) = ledger.run([CATALOGUE[claim]], fast=True, workers=1, results=results)
     return entry
 
@@ -219,25 +287,26 @@ def test_results_decide_the_empirical_claims(tmp_path: Path) -> None:
     write_results(tmp_path)
     entry = entry_of(tmp_path)
     assert entry.result == CheckResult(Verdict.REPRODUCED, "n = 10", "paper")
-    assert entry.kind == "results"
+    assert entry.method is Method.RESULTS
 
 
 def test_without_results_they_are_left_out(tmp_path: Path) -> None:
     entry = entry_of(tmp_path)
     assert entry.result.verdict is Verdict.NOT_CHECKED
-    assert entry.skipped
+    assert entry.skipped is Skipped.NO_RESULTS
     assert "claims.json" in entry.result.evidence
 
 
-def test_an_unexpected_verdict_on_results_is_one(tmp_path: Path) -> None:
-    write_results(tmp_path)
-    result = CheckResult(Verdict.REPRODUCED, "n = 10")
-    for expected, good in ((Verdict.NOT_REPRODUCED, False), (Verdict.NOT_CHECKED, True)):
-        entry = Entry(Claim("results/x", "", "x", expected), result, ledger.FROM_RESULTS)
-        assert entry.as_expected is good
+def experiment(expected: Verdict, found: Verdict) -> Outcome:
+    claim = Claim("results/x", "fig:x", "x", expected, Kind.EXPERIMENT)
+    return Outcome(claim, CheckResult(found, "n = 10"), Method.RESULTS)
+
+
+def test_only_another_decision_on_results_is_unexpected() -> None:
+    assert not experiment(Verdict.NOT_REPRODUCED, Verdict.REPRODUCED).as_expected
+    assert experiment(Verdict.NOT_CHECKED, Verdict.REPRODUCED).as_expected
     for undecided in (Verdict.NOT_CHECKED, Verdict.INCONCLUSIVE):
-        claim = Claim("results/x", "", "x", Verdict.REPRODUCED)
-        assert Entry(claim, CheckResult(undecided, "n = 2"), ledger.FROM_RESULTS).as_expected
+        assert experiment(Verdict.REPRODUCED, undecided).as_expected
 
 
 @pytest.mark.parametrize(
@@ -267,10 +336,10 @@ def test_damaged_verdicts_get_a_sentence(tmp_path: Path, content: str) -> None:
     assert len(done.stderr.splitlines()) == 1
 
 
-ODD = Entry(
+ODD = Outcome(
     Claim("xi/mass", "eq:a_b", "a | b < c", Verdict.PROVED),
     CheckResult(Verdict.REFUTED, "x_1 | *y* [bold] <script>", "a_b"),
-    "counterexample",
+    Method.COUNTEREXAMPLE,
 )
 
 
@@ -281,16 +350,33 @@ def test_markdown_cells_are_escaped() -> None:
     assert "(unexpected)" in row
 
 
-def test_ours_and_the_papers_are_told_apart() -> None:
-    result = CheckResult(Verdict.REFUTED, "because")
-    paper = Entry(Claim("a/b", "eq:x", "x", Verdict.REFUTED), result, "counterexample")
-    ours = Entry(Claim("c/d", "", "y", Verdict.REFUTED, about="eq:x"), result, "counterexample")
-    assert ledger.summary([paper, ours, ours]) == (
-        "3 claims. 1 of the paper: 1 REFUTED. 2 of ours: 2 REFUTED"
-    )
-    assert (ledger._place(paper.claim), ledger._place(ours.claim)) == ("eq:x", "ours, on eq:x")
-    assert "ours, on eq:x" in claims_html({"c/d": ours.to_json()})
-    assert "ours" not in claims_html({"a/b": paper.to_json()})
+def refuted(name: str, gravity: Gravity | None = None) -> Outcome:
+    """A refuted statement of the paper, or of ours if its error has no gravity."""
+    label, kind, about = ("eq:x", Kind.STATEMENT, "") if gravity else ("", Kind.READING, "eq:x")
+    claim = Claim(name, label, name, Verdict.REFUTED, kind, gravity, about=about)
+    return Outcome(claim, CheckResult(Verdict.REFUTED, "because"), Method.COUNTEREXAMPLE)
+
+
+def test_the_head_tells_ours_from_the_papers_and_theorems_from_slips() -> None:
+    outcomes = [
+        refuted("a/theorem", Gravity.THEOREM),
+        refuted("a/slip", Gravity.SLIP),
+        refuted("b/slip", Gravity.SLIP),
+        refuted("c/reading"),
+    ]
+    lines = head(ledger.as_json(outcomes))
+    assert lines[:2] == ["3 claims of the paper: 3 REFUTED.", "1 claims of ours: 1 REFUTED."]
+    assert len(lines) == 4
+    assert "1 (a/theorem)" in lines[2]
+    assert "2 (a/slip, b/slip)" in lines[3]
+    for page in (ledger.to_markdown, ledger.to_html_page):
+        assert "2 (a/slip, b/slip)" in page(outcomes)
+    assert ledger.to_json(outcomes)["errors"] == {"theorem": ["a/theorem"], "slip": ["a/slip", "b/slip"]}
+
+
+def test_tables_say_whose_a_claim_is() -> None:
+    assert "ours, on eq:x" in claims_html(ledger.as_json([refuted("c/d")]))
+    assert "ours" not in claims_html(ledger.as_json([refuted("a/b", Gravity.SLIP)]))
 
 
 def test_html_is_escaped() -> None:
@@ -307,10 +393,15 @@ def test_terminal_markup_is_escaped(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_overview_shows_the_scope_of_a_proof_and_the_evidence_of_the_rest() -> None:
-    proved = Entry(CATALOGUE["xi/mass"], CheckResult(Verdict.PROVED, "step by step", "all of them"), "exact")
-    assert ledger._what_was_found(proved, in_full=False) == "all of them"
-    assert "step by step" in ledger._what_was_found(proved, in_full=True)
-    assert "<script>" in ledger._what_was_found(ODD, in_full=False)
+    result = CheckResult(Verdict.PROVED, "step by step", "all of them")
+    proof = Outcome(CATALOGUE["xi/mass"], result, Method.EXACT)
+
+    def shown(outcome: Outcome, in_full: bool) -> str:
+        return list(ledger.table([outcome], in_full).columns[-1].cells)[-1]
+
+    assert shown(proof, in_full=False) == "all of them"
+    assert "step by step" in shown(proof, in_full=True)
+    assert "<script>" in shown(ODD, in_full=False)
 
 
 def test_the_committed_page_is_up_to_date() -> None:
@@ -337,5 +428,5 @@ def test_the_whole_ledger_is_as_expected(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout[-3000:]
     content = json.loads(output.read_text())["claims"]
     assert set(content) == set(CATALOGUE)
-    skipped = {name for name, entry in content.items() if entry["skipped"]}
+    skipped = {name for name, entry in content.items() if entry["skipped"] is not None}
     assert skipped == set() if smt.is_available() else skipped <= set(CATALOGUE)

@@ -78,7 +78,7 @@ def test_exact_and_float_runs_agree_on_the_same_problems():
         strict=True,
     ):
         np.testing.assert_allclose(
-            approximate.terms.right, exact.terms.right.astype(float), atol=1e-9, err_msg=exact.statement.id
+            approximate.terms.right, exact.terms.right.astype(float), atol=1e-9, err_msg=exact.claim.id
         )
 
 
@@ -104,10 +104,10 @@ def test_worst_ties(tmp_path):
 
 
 def test_a_violated_statement_that_should_hold_exits_with_1(monkeypatch, capsys, tmp_path):
-    lowered = replace(
-        bounds.STATEMENTS["thm2/sharp"],
-        terms=lambda e: replace(bounds.thm2_sharp(e), right=bounds.thm2_sharp(e).right / 50),
-    )
+    def lowered(e):
+        terms = bounds.thm2_sharp(e)
+        return replace(terms, right=terms.right / 50)
+
     monkeypatch.setitem(bounds.STATEMENTS, "thm2/sharp", lowered)
     options = Options(mdps=100, statement=("thm2/sharp",), workers=1, counterexamples=str(tmp_path))
     assert main(options) == 1
@@ -174,8 +174,7 @@ def test_generated_problems_that_float64_cannot_decide_support_nothing(tmp_path)
 
 def test_adversaries_that_refute_nothing_are_a_failure(monkeypatch):
     """If the adversarial family had every chance and found nothing, something is broken."""
-    harmless = replace(bounds.STATEMENTS["thm2/printed"], terms=bounds.thm2_corrected)
-    monkeypatch.setitem(bounds.STATEMENTS, "thm2/printed", harmless)
+    monkeypatch.setitem(bounds.STATEMENTS, "thm2/printed", bounds.thm2_corrected)
     [summary] = check_generated(
         Plan(mdps=100, families=("adversarial",), statements=("thm2/printed",)), 1, lambda _: None
     )

@@ -26,7 +26,7 @@ def test_the_shrunk_problem_still_violates_and_is_tiny(found):
     assert small.kernel.shape[0] == 1
     assert small.kernel.shape[1] == 2
     # Written with explicit approximations, it is the same counterexample.
-    assert not statement.terms(evaluate(small.to_problem())).holds
+    assert not statement(evaluate(small.to_problem())).holds
 
 
 def test_simpler_variants_are_valid_problems(found):

@@ -18,10 +18,10 @@ from tests.theory.examples import equal_values, hidden_error
 @given(problems(max_states=2, max_actions=2, max_sources=2))
 def test_breaking_ties_first_is_among_all_ways(problem):
     first = evaluate(problem)
-    lefts = {name: STATEMENTS[name].terms(first).left.item() for name in STATEMENTS}
+    lefts = {name: STATEMENTS[name](first).left.item() for name in STATEMENTS}
     all_ways = list(evaluate_all_ties(problem))
     for name, left in lefts.items():
-        assert left <= max(STATEMENTS[name].terms(e).left.item() for e in all_ways)
+        assert left <= max(STATEMENTS[name](e).left.item() for e in all_ways)
 
 
 def test_without_ties_there_is_one_way():
