@@ -25,9 +25,7 @@ demo: $(INSTALLED)  ## the theory checks, a small experiment, then report/index.
 reproduce: $(INSTALLED)  ## every experiment (PROFILE=reduced or paper, WORKERS=2), then the report
 	$(BIN)/python -m experiments.reproduce --profile $(PROFILE) --workers $(WORKERS) --results $(RESULTS)
 
-results: $(INSTALLED)  ## figures, verdicts and pages from the runs in results/
-	$(BIN)/python -m experiments.figures $(wildcard results/*/paper) --output results/figures
-	$(BIN)/python -m experiments.empirical_claims --write
+results: $(INSTALLED)  ## figures, verdicts and pages from the tables in results/
 	$(BIN)/python -m experiments.pages
 	$(BIN)/python -m proofs_checks --markdown docs/claims.md
 

@@ -25,7 +25,6 @@ from rich.table import Table
 
 from experiments.config import ExperimentConfig, known_configs, load_config
 from experiments.estimates import Estimate, estimate
-from experiments.wording import duration, rates_text
 from experiments.workers import (
     JOB_QUEUES,
     Job,
@@ -39,6 +38,7 @@ from experiments.workers import (
 from sfr_fa import results
 from sfr_fa.results import RunFolder, TrialState
 from sfr_fa.runner import ENGINES, PRECISIONS, Trial, provenance
+from sfr_fa.runs.wording import duration, rates_text
 from sfr_theory import cli
 from sfr_theory.errors import InputError
 

@@ -40,7 +40,7 @@ class Options:
     html: str | None = None
     """Write the ledger as an HTML page to this file."""
     results: str = str(ledger.RESULTS)
-    """Folder of results, whose claims.json decides the empirical claims; it need not exist."""
+    """Folder of published results, which decide the empirical claims; it need not exist."""
     workers: Annotated[int, tyro.conf.arg(help_behavior_hint="(default: one for each core)")] = field(
         default_factory=lambda: os.cpu_count() or 1
     )

@@ -11,8 +11,7 @@ follows the chain, so that a step that fails takes with it whatever was built on
 What Coq has checked holds for all finite sizes and rests on nothing else (`machine_checked`); where it did
 not run, the entry says what the other proof covers and no more.
 
-Verdicts on experiments are read from the folder of results (`sfr_theory.empirical`), where they were computed
-from runs that nobody wants to wait for here.
+Verdicts on experiments are computed from the published tables (`sfr_theory.empirical`).
 
 Proofs are found, not listed: every module of this package that has a tuple `PROOFS`. They run in a pool of
 fresh processes, which find them by claim id.
@@ -151,8 +150,8 @@ def _skipped(claim: Claim, why: Skipped, evidence: str) -> Outcome:
 
 def from_results(folder: Path) -> dict[str, Outcome]:
     """The empirical claims, as the folder of results decides them."""
-    verdicts = empirical.read(folder)
-    missing = empirical.NO_RESULTS.format(path=folder / empirical.FILE)
+    verdicts = empirical.decide(folder)
+    missing = empirical.NO_RESULTS.format(path=folder)
     return {
         claim.id: Outcome(claim, verdicts[claim.id], Method.RESULTS)
         if claim.id in verdicts
@@ -170,9 +169,10 @@ def run(
     formal: Mapping[str, CheckResult] | None = None,
 ) -> list[Outcome]:
     """Run the proofs of these claims, then settle what rests on what; `advance` is called after each."""
-    proofs, decided, has_z3 = collect(), from_results(results), smt.is_available()
+    proofs, has_z3 = collect(), smt.is_available()
     outcomes: dict[str, Outcome] = {}
     claims = tuple(claims)
+    decided = from_results(results) if set(claims) & set(EXPERIMENTS.claims) else {}
     for claim in claims:
         proof = proofs.get(claim.id)
         if claim.id in decided:
@@ -303,7 +303,7 @@ def to_markdown(outcomes: Iterable[Outcome]) -> str:
         "",
         "Made by `python -m proofs_checks --markdown docs/claims.md`; do not edit. Every verdict was",
         "computed in that run, and beside each proof a broken variant had to be rejected. Verdicts on",
-        "experiments are read from `results/claims.json`, which `make results` computes from the runs there.",
+        "experiments are computed from the published tables in `results/`.",
         "Below a claim stands the label in the paper's source where it is stated, or that it is ours: a",
         "correction, a step of a proof, or what the paper does not say but one may be led to believe.",
         "",

@@ -27,12 +27,12 @@ import numpy as np
 import sympy
 
 from proofs_checks.argument import Step, broken, incomplete, proved, refuted
-from proofs_checks.p_values import OBJECT_AGENTS
 from proofs_checks.proof import Proof
 from sfr_theory.arithmetic import Array, exact_array
 from sfr_theory.claims import Method
 from sfr_theory.mdp import FiniteMDP
 from sfr_theory.operators import bellman_q, expected_reward, greedy
+from sfr_theory.paper import OBJECT_AGENTS
 from sfr_theory.solve import optimal, policy_psi, policy_q
 
 # --- Gradient steps ----------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The printed p-values of the paper's four tables, and which test can have produced them.
+"""Which test can have produced the p-values of the paper's four tables (`sfr_theory.paper`).
 
 Each table compares all pairs of agents by Mann-Whitney's U on the total returns of 10 repetitions against
 10 (fig:barreto_env_results_total_reward, fig:results_total_reward). Without ties U is one of 0, ..., 100,
@@ -14,8 +14,6 @@ p < 0.001). SciPy computes both from samples that realise each U.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -25,111 +23,7 @@ from proofs_checks.argument import Step, proved, proves, refutes, rejected
 from proofs_checks.proof import Broken, Proof
 from sfr_theory.arithmetic import Array
 from sfr_theory.claims import CheckResult, Method
-
-REPETITIONS = 10
-DIGITS = 3
-BELOW = "<"
-"""Stands for the printed "< 0.001"."""
-SIGNIFICANT = 0.05
-
-
-@dataclass(frozen=True)
-class Table:
-    """The upper triangle of a printed table: row i compares agent i with agents i+1, i+2, ..."""
-
-    name: str
-    agents: tuple[str, ...]
-    rows: tuple[str, ...]
-
-    def cells(self) -> Iterator[tuple[str, str, str]]:
-        """(agent, other agent, printed value) for every pair."""
-        for i, row in enumerate(self.rows):
-            for other, printed in zip(self.agents[i + 1 :], row.split(), strict=True):
-                yield self.agents[i], other, printed
-
-    def printed(self, agent: str, other: str) -> str:
-        """The printed p-value of a pair, in either order."""
-        return next(p for first, second, p in self.cells() if {first, second} == {agent, other})
-
-
-OBJECT_AGENTS = ("Q", "SF", "SF-R", "SF-4", "SF-8", "SFR", "SFR-R", "CSFR-4", "MB SFR", "MB SFR-R")
-BARRETO = Table(
-    "object collection by Barreto et al.",
-    OBJECT_AGENTS,
-    (
-        "< < < < < < < < <",
-        "< < < < < < 0.121 <",
-        "< 0.002 < 0.045 0.002 < 0.076",
-        "< < < 0.017 < <",
-        "< < 0.473 < <",
-        "< < 0.001 <",
-        "< < 0.623",
-        "< <",
-        "<",
-    ),
-)
-LINEAR = Table(
-    "object collection, linear rewards",
-    OBJECT_AGENTS,
-    (
-        "< < < < < < < < <",
-        "< < < < < < < <",
-        "< < < < < < <",
-        "< < 0.006 0.970 < 0.241",
-        "< 0.004 < < <",
-        "< < 0.186 <",
-        "0.011 < 0.054",
-        "< 0.427",
-        "<",
-    ),
-)
-GENERAL = Table(
-    "object collection, general rewards",
-    OBJECT_AGENTS,
-    (
-        "< < < < < < < < <",
-        "< < < < < < < <",
-        "0.104 < < 0.045 0.241 < 0.011",
-        "< < 0.186 0.623 < 0.017",
-        "< < < < <",
-        "< < < <",
-        "0.121 < 0.241",
-        "< 0.007",
-        "<",
-    ),
-)
-RACER = Table(
-    "racer",
-    ("Q", "SF", "SF-R", "SF-3", "SF-6", "CSFR", "CSFR-R", "CSFR-3"),
-    (
-        "< < < < < < <",
-        "0.021 < 0.009 < 0.014 0.089",
-        "< < < 0.623 <",
-        "0.031 < < <",
-        "< < 0.121",
-        "< <",
-        "<",
-    ),
-)
-TABLES = (BARRETO, LINEAR, GENERAL, RACER)
-
-REPORTED_DIFFERENCES = (
-    *(
-        (table, "SFR", other)
-        for table in (LINEAR, GENERAL, BARRETO)
-        for other in OBJECT_AGENTS
-        if other != "SFR"
-    ),
-    *((table, "SFR-R", other) for table in (LINEAR, GENERAL) for other in ("SF-R", "Q")),
-    *((table, agent, "SFR-R") for table in (LINEAR, GENERAL) for agent in ("SF-4", "CSFR-4")),
-    *((table, "SF-4", "SF-8") for table in (LINEAR, GENERAL)),
-    *((RACER, "CSFR", other) for other in RACER.agents if other != "CSFR"),
-    *((RACER, "Q", other) for other in ("SF", "SF-R", "CSFR-R", "SF-3", "SF-6", "CSFR-3")),
-    (BARRETO, "SFR-R", "SF-R"),
-    *((BARRETO, "Q", other) for other in OBJECT_AGENTS if other not in ("Q", "SFR")),
-)
-"""Pairs of which the text says that one is above the other: the Results paragraphs of all environments, and
-the captions that call SFR the highest."""
+from sfr_theory.paper import BARRETO, BELOW, DIGITS, REPETITIONS, SIGNIFICANT, TABLES, is_significant
 
 
 def samples_with_statistic(u: int, first: int, second: int) -> tuple[Array, Array]:
@@ -233,22 +127,21 @@ def _conclusion_steps(threshold: float) -> list[Step]:
 
 
 def _insignificant() -> list[str]:
-    found = []
-    for table, agent, other in REPORTED_DIFFERENCES:
-        printed = table.printed(agent, other)
-        if printed != BELOW and float(printed) >= SIGNIFICANT:
-            found.append(f"{agent} and {other} in {table.name} (p = {printed})")
-    return found
+    return [
+        f"{agent} and {other} in {table.name} (p = {table.printed(agent, other)})"
+        for table in TABLES
+        for agent, other in table.ahead
+        if not is_significant(table.printed(agent, other))
+    ]
 
 
 def reported_differences() -> CheckResult:
     """Some differences that the text reports are not significant in its own tables."""
-    found = _insignificant()
+    found, reported = _insignificant(), sum(len(table.ahead) for table in TABLES)
     return refutes(
         [
             Step(
-                f"{len(found)} of {len(REPORTED_DIFFERENCES)} reported differences have p >= 0.05: "
-                f"{'; '.join(found)}",
+                f"{len(found)} of {reported} reported differences have p >= 0.05: {'; '.join(found)}",
                 bool(found),
             )
         ],
@@ -290,7 +183,7 @@ PROOFS: tuple[Proof, ...] = (
         (
             Broken(
                 "MB SFR and SF differ in the environment by Barreto et al.",
-                lambda: float(BARRETO.printed("MB SFR", "SF")) >= SIGNIFICANT,
+                lambda: not is_significant(BARRETO.printed("MB SFR", "SF")),
             ),
         ),
     ),

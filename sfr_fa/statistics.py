@@ -1,9 +1,9 @@
 """What the returns of several repetitions say, and how surely.
 
-Given returns x_1, ..., x_m of one agent and y_1, ..., y_n of another, one number a repetition:
+Given returns x_1, ..., x_m of one agent and y_1, ..., y_n of another, one number per repetition:
 
     mean, standard error     xbar,  s / sqrt(m) with s^2 = sum (x_i - xbar)^2 / (m - 1)
-    box                      quartiles by linear interpolation; fences: the last values within 1.5 (q3 - q1)
+    quartiles                by linear interpolation
     U                        #{x_i > y_j} + #{x_i = y_j} / 2
     superiority              A = U / (m n), the chance that a repetition of x beats one of y, ties half
     Cliff's delta            2 A - 1
@@ -12,38 +12,40 @@ Given returns x_1, ..., x_m of one agent and y_1, ..., y_n of another, one numbe
     p, exact                 2 min(P(U' <= U), P(U' >= U)), at most 1, over all equally likely ways to give
                              the m + n (mid)ranks to the two agents; ties are no obstacle
     IQM                      the mean without the lowest and the highest quarter of the values
-    intervals                percentile bootstrap: repetitions are drawn again with replacement
+    intervals                percentile bootstrap (SciPy's): repetitions are drawn again with replacement,
+                             those of several agents in pairs, because they met the same tasks; always from
+                             the same seed, so that a number does not change from call to call
 
-Everything is a function of arrays. A repetition that is missing is an array that is shorter, or NaN in a
-table of repetitions x tasks; each result carries the numbers of repetitions that it rests on. What a number
-cannot be computed for is NaN: a standard error of one repetition, a mean of none.
+Everything is a function of arrays. A repetition that is missing is an array that is shorter; each result
+carries the numbers of repetitions that it rests on. What cannot be computed is NaN: a standard error of one
+repetition, a mean of none.
 """
 
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import mannwhitneyu, rankdata, trim_mean
+from scipy import stats
 
 from sfr_theory.errors import InputError
 
 FloatArray = NDArray[np.float64]
-Statistic = Callable[[FloatArray], FloatArray]
-"""Maps (..., repetitions) to (...)."""
 RESAMPLES = 10_000
 LEVEL = 0.95
+SEED = 0
 
 
 def _sample(values: Any, name: str) -> FloatArray:
     """A one-dimensional array of finite numbers."""
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1:
-        raise InputError(f"{name} has {array.ndim} dimensions; give one number a repetition")
+        raise InputError(f"{name} has {array.ndim} dimensions; give one number per repetition")
     if not np.isfinite(array).all():
         raise InputError(f"{name} has a value that is not finite; leave such a repetition out")
     return array
@@ -58,21 +60,16 @@ class TaskCurve:
 
     mean: FloatArray
     standard_error: FloatArray
-    repetitions: NDArray[np.int64]
 
 
 def task_curve(returns: Any) -> TaskCurve:
-    """Of returns (repetitions, tasks); NaN where a repetition lacks a task."""
+    """Of returns (repetitions, tasks)."""
     table = np.asarray(returns, dtype=np.float64)
     if table.ndim != 2:
         raise InputError(f"returns have {table.ndim} dimensions; they must be repetitions x tasks")
-    there = np.isfinite(table)
-    count = there.sum(axis=0)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        mean = np.where(there, table, 0.0).sum(axis=0) / count
-        squares = (np.where(there, table - mean, 0.0) ** 2).sum(axis=0)
-        error = np.sqrt(np.where(count > 1, squares / (count - 1.0), np.nan) / count)
-    return TaskCurve(np.where(count > 0, mean, np.nan), error, count)
+    n, tasks = table.shape
+    error = table.std(axis=0, ddof=1) / math.sqrt(n) if n > 1 else np.full(tasks, np.nan)
+    return TaskCurve(table.mean(axis=0), error)
 
 
 def running_mean(returns: Any, window: int) -> FloatArray:
@@ -90,7 +87,7 @@ def running_mean(returns: Any, window: int) -> FloatArray:
 
 @dataclass(frozen=True)
 class Summary:
-    """One number a repetition, described."""
+    """One number per repetition, described."""
 
     repetitions: int
     mean: float
@@ -99,41 +96,17 @@ class Summary:
     median: float
     lower_quartile: float
     upper_quartile: float
-    lower_fence: float
-    upper_fence: float
 
 
 def summary(values: Any) -> Summary:
-    """Mean, spread and box of one number a repetition."""
+    """Mean, spread and quartiles of one number per repetition."""
     x = _sample(values, "the sample")
     n = len(x)
     if not n:
-        return Summary(0, *([math.nan] * 8))
+        return Summary(0, *([math.nan] * 6))
     deviation = float(x.std(ddof=1)) if n > 1 else math.nan
     q1, median, q3 = (float(q) for q in np.quantile(x, (0.25, 0.5, 0.75)))
-    reach = 1.5 * (q3 - q1)
-    return Summary(
-        n,
-        float(x.mean()),
-        deviation,
-        deviation / math.sqrt(n),
-        median,
-        q1,
-        q3,
-        float(x[x >= q1 - reach].min()),
-        float(x[x <= q3 + reach].max()),
-    )
-
-
-def interquartile_mean(values: FloatArray) -> FloatArray:
-    """The mean along the last axis without its lowest and its highest quarter, rounded down."""
-    means: FloatArray = trim_mean(values, 0.25, axis=-1)
-    return means
-
-
-def mean(values: FloatArray) -> FloatArray:
-    """The mean along the last axis."""
-    return np.asarray(values.mean(axis=-1))
+    return Summary(n, float(x.mean()), deviation, deviation / math.sqrt(n), median, q1, q3)
 
 
 @dataclass(frozen=True)
@@ -144,34 +117,38 @@ class Interval:
     low: float
     high: float
     repetitions: int
-    level: float = LEVEL
 
 
-def _resampled(n: int, rng: np.random.Generator, resamples: int) -> NDArray[np.int64]:
-    return rng.integers(0, n, (resamples, n))
+def bootstrap(statistic: Callable[..., Any], *samples: FloatArray) -> Interval:
+    """A statistic of one or several agents with a 95 % interval; without two repetitions there is none.
+
+    Samples are (..., repetitions), and repetition i of one belongs to repetition i of the others;
+    `statistic(*samples, axis=-1)` drops that axis. Where it is undefined (NaN), also in one resample, the
+    number or the interval is NaN.
+    """
+    n = samples[0].shape[-1]
+    estimate = float(statistic(*samples, axis=-1)) if n else math.nan
+    if n < 2 or math.isnan(estimate):
+        return Interval(estimate, math.nan, math.nan, n)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", stats.DegenerateDataWarning)  # of NaN in a resample
+        found = stats.bootstrap(
+            samples,
+            statistic,
+            n_resamples=RESAMPLES,
+            vectorized=True,
+            paired=True,
+            axis=-1,
+            confidence_level=LEVEL,
+            method="percentile",
+            rng=np.random.default_rng(SEED),
+        ).confidence_interval
+    return Interval(estimate, float(found.low), float(found.high), n)
 
 
-def _percentiles(draws: FloatArray, level: float) -> tuple[float, float]:
-    low, high = np.quantile(draws, ((1 - level) / 2, (1 + level) / 2))
-    return float(low), float(high)
-
-
-def bootstrap(
-    values: Any,
-    statistic: Statistic,
-    rng: np.random.Generator,
-    resamples: int = RESAMPLES,
-    level: float = LEVEL,
-) -> Interval:
-    """A statistic of one agent's repetitions; without two of them there is no interval."""
-    x = _sample(values, "the sample")
-    if not len(x):
-        return Interval(math.nan, math.nan, math.nan, 0, level)
-    estimate = float(statistic(x))
-    if len(x) == 1:
-        return Interval(estimate, math.nan, math.nan, 1, level)
-    draws = statistic(x[_resampled(len(x), rng, resamples)])
-    return Interval(estimate, *_percentiles(draws, level), len(x), level)
+def interquartile_mean(values: Any) -> Interval:
+    """The mean without the lowest and the highest quarter, rounded down."""
+    return bootstrap(lambda x, axis: stats.trim_mean(x, 0.25, axis=axis), _sample(values, "the sample"))
 
 
 # --- Two agents --------------------------------------------------------------------------------------
@@ -208,7 +185,7 @@ def compare(first: Any, second: Any) -> Comparison:
         return Comparison(len(x), len(y), math.nan, math.nan, math.nan, math.nan)
     if np.ptp(np.concatenate([x, y])) == 0:  # all values tie: sigma is 0, and nothing speaks for a difference
         return Comparison(len(x), len(y), len(x) * len(y) / 2, 1.0, 1.0, 0.0)
-    asymptotic = mannwhitneyu(x, y, method="asymptotic", use_continuity=True)
+    asymptotic = stats.mannwhitneyu(x, y, method="asymptotic", use_continuity=True)
     return Comparison(
         len(x),
         len(y),
@@ -225,7 +202,7 @@ def exact_p_value(first: Any, second: Any) -> float:
     `ways[k, s]` counts the choices of k ranks with sum s/2; ranks are doubled so that midranks are integers.
     """
     x, y = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
-    ranks = np.rint(2 * rankdata(np.concatenate([x, y]))).astype(int)
+    ranks = np.rint(2 * stats.rankdata(np.concatenate([x, y]))).astype(int)
     m, total = len(x), int(ranks.sum())
     # No count exceeds the number of all choices; beyond 64 bits Python's integers take over.
     fits = math.comb(len(ranks), len(ranks) // 2) < 2**62
@@ -247,41 +224,22 @@ def smallest_p_value(first: int, second: int) -> float:
     return compare(np.arange(first), first + np.arange(second)).asymptotic_p
 
 
-def ratio_of_means(
-    numerator: Any,
-    denominator: Any,
-    rng: np.random.Generator,
-    resamples: int = RESAMPLES,
-    level: float = LEVEL,
-) -> Interval:
-    """mean(x) / mean(y) of agents that met the same tasks: entry i of both is one repetition.
+def _ratios(x: FloatArray, y: FloatArray, axis: int) -> FloatArray:
+    """mean(x) / mean(y); a ratio of returns says something only if the denominator is positive."""
+    below = y.mean(axis=axis)
+    ratios: FloatArray = x.mean(axis=axis) / np.where(below > 0, below, np.nan)
+    return ratios
 
-    Repetitions are drawn again in pairs. A ratio of returns says something only if the denominator is
-    positive; where it is not, also in some resample, the number or the interval is NaN.
-    """
+
+def ratio_of_means(numerator: Any, denominator: Any) -> Interval:
+    """mean(x) / mean(y) of agents that met the same tasks: entry i of both is one repetition."""
     x, y = _sample(numerator, "the numerator"), _sample(denominator, "the denominator")
     if len(x) != len(y):
         raise InputError(f"{len(x)} repetitions cannot be paired with {len(y)}; give those that both have")
-    if not len(x) or y.mean() <= 0:
-        return Interval(math.nan, math.nan, math.nan, len(x), level)
-    estimate = float(x.mean() / y.mean())
-    if len(x) == 1:
-        return Interval(estimate, math.nan, math.nan, 1, level)
-    chosen = _resampled(len(x), rng, resamples)
-    below = y[chosen].mean(axis=1)
-    if (below <= 0).any():
-        return Interval(estimate, math.nan, math.nan, len(x), level)
-    return Interval(estimate, *_percentiles(x[chosen].mean(axis=1) / below, level), len(x), level)
+    return bootstrap(_ratios, x, y)
 
 
-def slope_of_ratios(
-    levels: Any,
-    numerators: Any,
-    denominators: Any,
-    rng: np.random.Generator,
-    resamples: int = RESAMPLES,
-    level: float = LEVEL,
-) -> Interval:
+def slope_of_ratios(levels: Any, numerators: Any, denominators: Any) -> Interval:
     """The least-squares slope of mean(x_l) / mean(y_l) over levels l; x and y are (levels, repetitions)."""
     at = np.asarray(levels, dtype=np.float64)
     x, y = np.asarray(numerators, dtype=np.float64), np.asarray(denominators, dtype=np.float64)
@@ -289,16 +247,4 @@ def slope_of_ratios(
         raise InputError("numerators and denominators must both be levels x repetitions")
     centred = at - at.mean()
     weights = centred / (centred**2).sum()
-    n = x.shape[1]
-    means = y.mean(axis=1) if n else np.zeros(len(at))
-    if (means <= 0).any():
-        return Interval(math.nan, math.nan, math.nan, n, level)
-    estimate = float(weights @ (x.mean(axis=1) / means))
-    if n == 1:
-        return Interval(estimate, math.nan, math.nan, 1, level)
-    chosen = _resampled(n, rng, resamples)
-    below = y[:, chosen].mean(axis=2)
-    if (below <= 0).any():
-        return Interval(estimate, math.nan, math.nan, n, level)
-    draws = np.tensordot(weights, x[:, chosen].mean(axis=2) / below, axes=1)
-    return Interval(estimate, *_percentiles(draws, level), n, level)
+    return bootstrap(lambda x, y, axis: np.tensordot(weights, _ratios(x, y, axis), axes=1), x, y)

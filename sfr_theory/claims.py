@@ -298,7 +298,7 @@ HTML_STYLE = """
 def verdict_html(verdict: str, as_expected: bool) -> str:
     """A table cell with a verdict; one that was not expected stands out."""
     style = verdict.replace(" ", "_") + ("" if as_expected else " unexpected")
-    return f"<td class='verdict {style}'>{html.escape(verdict)}</td>"
+    return f"<td class='verdict {html.escape(style)}'>{html.escape(verdict)}</td>"
 
 
 def claims_html(claims: Mapping[str, Mapping[str, Any]]) -> str:

@@ -14,7 +14,7 @@ the paper.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -139,6 +139,15 @@ class Run:
         )
 
     @property
+    def title(self) -> str:
+        return f"{self.config['title']}, profile {self.profile}"
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """All that there is to say about what is wrong or missing."""
+        return (*self.problems, *self.notes, *filter(None, (self.not_run,)))
+
+    @property
     def size(self) -> str:
         return f"{self.tasks:,} tasks x {self.steps:,} steps x {self.repetitions} repetitions"
 
@@ -159,6 +168,17 @@ def published(folder: Path) -> list[Path]:
 def find(folder: Path) -> list[Path]:
     """Published tables, then folders of trials, each sorted."""
     return [*published(folder), *sorted(path.parent for path in folder.rglob("manifest.json"))]
+
+
+def named(arguments: Iterable[str]) -> list[Path]:
+    """The runs that a command was given: published tables, folders of runs, or folders that hold some."""
+    found: list[Path] = []
+    for argument in arguments:
+        path = Path(argument)
+        found += [path.with_suffix("")] if path.suffix in (".csv", ".json") else find(path)
+    if not found:
+        raise InputError(f"{', '.join(arguments)} holds no runs; `python -m experiments.run` makes them")
+    return found
 
 
 def load(path: Path) -> Run:

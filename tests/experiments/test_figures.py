@@ -8,7 +8,7 @@ import pytest
 from matplotlib.collections import PolyCollection
 from PIL import Image
 
-from experiments import figures
+from experiments.analysis import figures
 from sfr_fa.runs import load as runs
 from sfr_theory.errors import InputError
 from tests.experiments.synthetic import agent, key_of, setting, write_run
@@ -83,11 +83,9 @@ def test_agents_differ_without_colour(run):
     assert looks["SF"].colour == looks["SF-4"].colour != looks["SFR"].colour
 
 
-def levels_run(folder, repetitions=3):
-    parts = [
-        (setting(f"level_{k}", tasks=f"nonlinearity_{k}"), [agent(label) for label in ("Q", "SF", "SFR")])
-        for k in range(7)
-    ]
+def levels_run(folder, repetitions=3, labels=("Q", "SF", "SFR")):
+    agents = [agent(label) for label in labels]
+    parts = [(setting(f"level_{k}", tasks=f"nonlinearity_{k}"), agents) for k in range(7)]
 
     def returns(place, setup, repetition, rng):
         share = {"Q": 0.1, "SF": 1 - 0.1 * int(place[-1]), "SFR": 1.0}[setup["label"]]
@@ -120,7 +118,7 @@ def test_the_same_results_give_the_same_files(run):
 
 
 def test_the_command_writes_svg_and_png_and_says_what_is_missing(run, tmp_path, capsys):
-    assert figures.main(figures.Options((str(run.path),), output=str(tmp_path / "out"))) == 0
+    assert figures.main(figures.Options((str(run.path),), str(tmp_path / "out"))) == 0
     assert "SF has 2 of 3 repetitions; missing: 2" in capsys.readouterr().out
     written = sorted(path.name for path in (tmp_path / "out" / "mine" / "reduced").iterdir())
     assert written == [f"{n}_general.{e}" for n in ("curves", "total_return") for e in ("png", "svg")]

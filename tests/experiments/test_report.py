@@ -8,7 +8,8 @@ import sys
 import numpy as np
 import pytest
 
-from experiments import demo, figures, report
+from experiments import demo, report
+from experiments.analysis import figures
 from sfr_fa.results import RunFolder
 from sfr_theory.errors import InputError
 from tests.experiments import browser
@@ -46,7 +47,7 @@ CLAIM = {
 
 def render(folder):
     """The page without results of experiments."""
-    return report.render(folder, folder / "no results")
+    return report.page(folder, folder / "no results")
 
 
 def test_statements_and_counterexamples_appear(tmp_path):
@@ -69,15 +70,15 @@ def test_pictures_are_inside_the_page(tmp_path):
     (tmp_path / "convergence.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
     page = render(tmp_path)
     assert page.count("data:image/svg+xml,<svg") == 1
-    assert not re.search(r"(src|href)='(?!data:|#)", page)  # nothing is fetched from elsewhere
+    assert not re.search(r"""(src|href)=["'](?!data:|#)""", page)  # nothing is fetched from elsewhere
 
 
 def test_what_is_missing_is_said(tmp_path):
     page = render(tmp_path)
-    assert page.count("No results yet") == len(report.PAGE)
-    assert "There is no folder" in page
+    assert page.count("No results yet") == len(report.THEORY) + 1
+    assert "There are no results in" in page
     (tmp_path / "empty").mkdir()
-    assert "holds no runs" in report.render(tmp_path, tmp_path / "empty")
+    assert "There are no results in" in report.page(tmp_path, tmp_path / "empty")
 
 
 @pytest.mark.parametrize(
@@ -191,7 +192,7 @@ def results(tmp_path):
 
 
 def test_a_run_appears_with_where_it_comes_from(results, tmp_path):
-    page = report.render(tmp_path, results)
+    page = report.page(tmp_path, results)
     for text in (
         "Title of object_collection_general, profile reduced",
         "12 tasks x 20,000 steps x 3 repetitions",
@@ -204,18 +205,18 @@ def test_a_run_appears_with_where_it_comes_from(results, tmp_path):
     ):
         assert text in page, text
     assert page.count("<img ") == 3 + 2  # the environments, and two figures
-    assert "<div class='warning" not in page
+    assert not warnings(page)
 
 
 def test_the_demo_has_a_place_of_its_own(results, tmp_path):
     """What the demo ran stands apart, and decides nothing about the paper."""
-    assert "What this demo has run" not in report.render(tmp_path, results)
+    assert "What this demo has run" not in report.page(tmp_path, results)
     parts = [(GENERAL, [agent(label) for label in ("Q", "SF", "SFR")])]
     returns = rising(lambda place, label: OBJECT_LEVELS[label], 3)
     write_run(tmp_path / report.DEMO_RESULTS, "demo", parts, returns, "smoke")
-    page = report.render(tmp_path, tmp_path / "no results")
+    page = report.page(tmp_path, tmp_path / "no results")
     assert page.index("What this demo has run") < page.index("Title of demo, profile smoke")
-    assert "There is no folder" in page
+    assert "There are no results in" in page
     assert "REPRODUCED" not in re.sub(r"<style>.*?</style>", "", page, flags=re.DOTALL)
 
 
@@ -225,13 +226,13 @@ def test_agents_that_were_not_run_are_one_sentence(tmp_path):
     write_general(
         tmp_path / "results", leave_out={key_of(GENERAL, setup, k) for setup in rest for k in range(3)}
     )
-    page = report.render(tmp_path, tmp_path / "results")
+    page = report.page(tmp_path, tmp_path / "results")
     assert page.count("Not run: SF-R, SF-4, SF-8, SFR-R, CSFR-4, MB SFR-R.") == 1
     assert not warnings(page)
 
 
 def test_the_printed_pairs_stand_one_by_one(results, tmp_path):
-    page = report.render(tmp_path, results)
+    page = report.page(tmp_path, results)
     [sheet] = re.findall(r"<h4>The printed p-values, pair by pair</h4>.*?</table>", page, re.DOTALL)
     assert sheet.count("INCONCLUSIVE") == 45  # three repetitions
     assert "118 of the 163 printed pairs were not run" in page
@@ -243,21 +244,21 @@ def test_verdicts_on_results_go_into_the_ledger(results, tmp_path):
     content = {"claims": claims, "verdicts": {"NOT CHECKED": 2}}
     (tmp_path / "ledger.json").write_text(json.dumps(content))
     assert "2 claims of the paper: 2 NOT CHECKED." in render(tmp_path)
-    page = report.render(tmp_path, results)
+    page = report.page(tmp_path, results)
     assert "2 claims of the paper: 1 INCONCLUSIVE, 1 NOT CHECKED." in page
     assert page.count("<code>results/object-general-sfr-best</code>") == 1  # with the experiments, not twice
 
 
 def warnings(page):
     """The text of the boxes that warn."""
-    return " ".join(re.findall(r"<div class='warning.*?</div>", page, re.DOTALL))
+    return " ".join(re.findall(r'<div class="warning.*?</div>', page, re.DOTALL))
 
 
 def test_a_number_changed_in_a_result_is_on_the_page(results, tmp_path):
     folder = RunFolder(results / "object_collection_general" / "reduced")
     table = folder.csv_path(key_of(GENERAL, AGENTS[5], 1))
     table.write_bytes(table.read_bytes().replace(b"1", b"2", 1))
-    page = report.render(tmp_path, results)
+    page = report.page(tmp_path, results)
     assert "These files contradict themselves" in warnings(page)
     assert "checksum" in warnings(page)
     assert "1 contradictions in its files" in page
@@ -265,7 +266,7 @@ def test_a_number_changed_in_a_result_is_on_the_page(results, tmp_path):
 
 def test_a_lost_repetition_is_on_the_page(tmp_path):
     write_general(tmp_path / "results", leave_out={key_of(GENERAL, AGENTS[5], 1)})
-    page = report.render(tmp_path, tmp_path / "results")
+    page = report.page(tmp_path, tmp_path / "results")
     assert "SFR has 2 of 3 repetitions; missing: 1" in warnings(page)
 
 
@@ -276,13 +277,13 @@ def test_a_swapped_agent_is_on_the_page(results, tmp_path):
         content = first.read_bytes()
         first.write_bytes(second.read_bytes())
         second.write_bytes(content)
-    assert "renamed" in warnings(report.render(tmp_path, results))
+    assert "renamed" in warnings(report.page(tmp_path, results))
 
 
 def test_a_manifest_that_cannot_be_read_is_on_the_page(results, tmp_path):
     path = results / "object_collection_general" / "reduced" / "manifest.json"
     path.write_text(path.read_text().replace('"seed": 0', '"seed": 1'))
-    assert "checksum does not match" in warnings(report.render(tmp_path, results))
+    assert "checksum does not match" in warnings(report.page(tmp_path, results))
 
 
 def test_the_theory_page_needs_none_of_the_packages_for_agents(results, tmp_path, monkeypatch):
@@ -291,7 +292,7 @@ def test_the_theory_page_needs_none_of_the_packages_for_agents(results, tmp_path
         monkeypatch.delitem(sys.modules, name)
     from experiments import report as fresh
 
-    page = fresh.render(tmp_path, results)
+    page = fresh.page(tmp_path, results)
     assert "pip install" in page
     assert "Every claim of the paper" in page
 
@@ -307,7 +308,7 @@ def test_the_page_in_a_browser(results, tmp_path):
     # A path without a space, and a warning, are what does not wrap by itself.
     table = RunFolder(results / "nonlinearity" / "reduced").csv_path(key_of(setting("level_3"), AGENTS[1], 0))
     table.write_bytes(b"broken")
-    page = report.render(tmp_path, results)
+    page = report.page(tmp_path, results)
     for found in browser.measure(page, tmp_path, (390, 1200)):
         assert found["images"] == 3 + 3
         assert found["broken"] == found["narrow"] == 0
@@ -323,7 +324,7 @@ def test_the_page_in_a_browser(results, tmp_path):
 @pytest.mark.parametrize("width", [600, 1200])
 def test_a_screenshot_shows_every_agent_in_its_colour(results, tmp_path, width):
     """Figures are seen, not only loaded: pixels of each family's colour, and nothing at the right edge."""
-    seen = browser.screenshot(report.render(tmp_path, results), tmp_path, width, 16_000)
+    seen = browser.screenshot(report.page(tmp_path, results), tmp_path, width, 16_000)
     for name, colour in figures.FAMILIES.items():
         rgb = [int(colour[k : k + 2], 16) for k in (1, 3, 5)]
         assert (seen == rgb).all(axis=-1).sum() > 200, name

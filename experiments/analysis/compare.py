@@ -1,0 +1,317 @@
+"""What results say, as numbers: means, intervals, tests, ratios, and who is ahead.
+
+From runs (`sfr_fa.runs.load`) and what the paper prints (`sfr_theory.paper`) to dataclasses, which tables,
+pages, figures and claims start from. Nothing is put into words here, and nothing is drawn.
+
+A pair agrees with the paper if both p-values lie on the same side of 0.05 and, where both are significant and
+the text says who is ahead, the same agent is ahead. Whether a difference can become significant at all
+depends on the number of repetitions; where it cannot, no agreement is stated.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from sfr_fa import statistics
+from sfr_fa.runs.load import AgentRun, Run
+from sfr_fa.statistics import Comparison, FloatArray, Interval, Summary
+from sfr_theory import paper
+
+ABSENT = Interval(math.nan, math.nan, math.nan, 0)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A setting of one of our experiments."""
+
+    experiment: str
+    setting: str
+
+
+LINEAR = Place("object_collection_linear", "linear")
+GENERAL = Place("object_collection_general", "general")
+BARRETO = Place("barreto", "barreto")
+RACER = Place("racer", "racer")
+PRINTED: Mapping[Place, paper.Table] = {
+    BARRETO: paper.BARRETO,
+    LINEAR: paper.LINEAR,
+    GENERAL: paper.GENERAL,
+    RACER: paper.RACER,
+    Place("grid_object_collection", "linear"): paper.LINEAR,
+    Place("grid_object_collection", "general"): paper.GENERAL,
+    Place("grid_racer", "racer"): paper.RACER,
+}
+"""Where the paper prints p-values."""
+MAIN_PLACES = (BARRETO, LINEAR, GENERAL, RACER)
+"""One for each printed table."""
+
+
+# --- One agent, and one against another --------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What an agent reached over all tasks."""
+
+    agent: AgentRun
+    total: Summary
+    interquartile_mean: Interval
+    per_task: Summary
+
+
+def standing(run: Run, agent: AgentRun) -> Standing:
+    return Standing(
+        agent,
+        statistics.summary(agent.totals),
+        statistics.interquartile_mean(agent.totals),
+        statistics.summary(agent.totals / run.tasks),
+    )
+
+
+@dataclass(frozen=True)
+class Versus:
+    """Two agents of a setting, by their returns over all tasks or some of them."""
+
+    setting: str
+    first: str
+    second: str
+    means: tuple[float, float]
+    test: Comparison
+
+    @property
+    def ahead(self) -> str:
+        return self.first if self.test.superiority > 0.5 else self.second
+
+    @property
+    def is_significant(self) -> bool:
+        return self.test.asymptotic_p < paper.SIGNIFICANT
+
+    @property
+    def can_be_significant(self) -> bool:
+        """Whether samples of these sizes can differ significantly at all."""
+        return statistics.smallest_p_value(*self.repetitions) < paper.SIGNIFICANT
+
+    @property
+    def repetitions(self) -> tuple[int, int]:
+        return self.test.first_repetitions, self.test.second_repetitions
+
+
+def agent_in(run: Run | None, setting: str, label: str) -> AgentRun | None:
+    return run.agents.get((setting, label)) if run else None
+
+
+def versus(
+    run: Run | None, setting: str, first: str, second: str, tasks: slice = slice(None)
+) -> Versus | None:
+    """One agent against another; nothing if one of them was not run."""
+    x, y = (agent_in(run, setting, label) for label in (first, second))
+    if x is None or y is None:
+        return None
+    # Totals are sums as the run adds them up, to the last digit.
+    a, b = (z.totals if tasks == slice(None) else z.returns[:, tasks].sum(axis=1) for z in (x, y))
+    return Versus(setting, first, second, (float(a.mean()), float(b.mean())), statistics.compare(a, b))
+
+
+def ratio(run: Run | None, setting: str, agent: str, reference: str) -> Interval:
+    """Total return of one agent over that of another, in the repetitions that both have."""
+    first, second = (agent_in(run, setting, label) for label in (agent, reference))
+    if first is None or second is None:
+        return ABSENT
+    common = sorted(set(first.trials) & set(second.trials))
+    return statistics.ratio_of_means(first.totals_of(common), second.totals_of(common))
+
+
+@dataclass(frozen=True)
+class Effect:
+    """The size of a difference."""
+
+    versus: Versus
+    ratio: Interval
+
+
+def reference_agent(run: Run, setting: str) -> str | None:
+    """The agent that the paper is about: SFR, or CSFR where features are continuous."""
+    labels = [agent.label for agent in run.in_setting(setting)]
+    known = ("SFR", "CSFR", "SFR, paper weights")
+    return next((label for label in known if label in labels), labels[0] if labels else None)
+
+
+def effects(run: Run, setting: str) -> list[Effect]:
+    """Every other agent against the reference."""
+    reference = reference_agent(run, setting)
+    found = []
+    for agent in run.in_setting(setting):
+        compared = versus(run, setting, agent.label, reference) if reference else None
+        if reference and compared and agent.label != reference:
+            found.append(Effect(compared, ratio(run, setting, agent.label, reference)))
+    return found
+
+
+# --- Printed pairs -----------------------------------------------------------------------------------
+
+
+class Agreement(enum.StrEnum):
+    AGREES = "agrees"
+    SIGNIFICANCE = "significance differs"
+    ORDER = "the other agent is ahead"
+    TOO_FEW = "too few repetitions"
+    NOT_RUN = "not run"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two agents of a printed table, with our test of them."""
+
+    table: paper.Table
+    first: str
+    second: str
+    printed: str
+    versus: Versus | None
+
+    @property
+    def ahead(self) -> str:
+        """Who the text says is ahead; empty if it does not."""
+        return self.table.said_ahead(self.first, self.second)
+
+    @cached_property
+    def agreement(self) -> Agreement:
+        """Whether our test says what the paper says."""
+        found = self.versus
+        if found is None:
+            return Agreement.NOT_RUN
+        if not found.can_be_significant:
+            return Agreement.TOO_FEW
+        if paper.is_significant(self.printed) != found.is_significant:
+            return Agreement.SIGNIFICANCE
+        if found.is_significant and self.ahead and self.ahead != found.ahead:
+            return Agreement.ORDER
+        return Agreement.AGREES
+
+
+def pairs(run: Run, setting: str) -> list[Pair]:
+    """Every pair of the printed table of a setting; nothing if the paper prints none."""
+    table = PRINTED.get(Place(run.name, setting))
+    cells = table.cells() if table else ()
+    return [
+        Pair(table, first, second, printed, versus(run, setting, first, second))
+        for first, second, printed in cells
+        if table
+    ]
+
+
+# --- Levels of non-linearity -------------------------------------------------------------------------
+
+
+def level_settings(run: Run) -> tuple[str, ...]:
+    """The settings that are levels of non-linearity, in order; none if the run is about something else."""
+    tasks = {str(part["setting"]["tasks"]): part["setting"]["name"] for part in run.config["parts"]}
+    names = [tasks.get(f"nonlinearity_{level}") for level in range(len(paper.LEVELS))]
+    return tuple(name for name in names if name is not None) if None not in names else ()
+
+
+@dataclass(frozen=True)
+class Level:
+    """SF and Q relative to SFR at one level of non-linearity."""
+
+    error: float
+    setting: str
+    means: Mapping[str, float]
+    """Total return of each agent that was run."""
+    ratios: Mapping[str, Interval]
+    """Of SF and Q to SFR."""
+
+
+def levels(run: Run) -> list[Level]:
+    return [
+        Level(
+            error,
+            setting,
+            {agent.label: float(agent.totals.mean()) for agent in run.in_setting(setting)},
+            {label: ratio(run, setting, label, "SFR") for label in ("SF", "Q")},
+        )
+        for error, setting in zip(paper.LEVELS, level_settings(run), strict=False)
+    ]
+
+
+# --- Time --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Time:
+    """Seconds of an agent's repetitions, beside the paper's hours."""
+
+    setting: str
+    """Empty if it is over all levels of non-linearity."""
+    agent: str
+    seconds: FloatArray
+    hours: float | None
+    """As printed for one repetition."""
+    same_size: bool
+    """Whether the printed hours are of as many tasks and steps."""
+
+    @property
+    def median(self) -> float:
+        return float(np.median(self.seconds))
+
+    @property
+    def times_faster(self) -> float | None:
+        comparable = self.hours is not None and self.same_size and self.median > 0
+        return 3600 * self.hours / self.median if comparable and self.hours else None
+
+
+def times(run: Run) -> list[Time]:
+    found: dict[tuple[str, str], list[FloatArray]] = {}
+    together = bool(level_settings(run))
+    for (setting, label), agent in run.agents.items():
+        found.setdefault(("" if together else setting, label), []).append(agent.seconds)
+    rows = []
+    for (setting, label), seconds in found.items():
+        table = PRINTED.get(Place(run.name, setting))
+        same_size = table is not None and (table.tasks, table.steps) == (run.tasks, run.steps)
+        hours = table.hours.get(label) if table else None
+        rows.append(Time(setting, label, np.concatenate(seconds), hours, same_size))
+    return rows
+
+
+# --- All runs ----------------------------------------------------------------------------------------
+
+
+class Results:
+    """The largest run of each experiment."""
+
+    def __init__(self, found: Iterable[Run]) -> None:
+        self.by_name: dict[str, Run] = {}
+        for run in found:
+            known = self.by_name.get(run.name)
+            if known is None or _extent(run) > _extent(known):
+                self.by_name[run.name] = run
+
+    def run(self, experiment: str) -> Run | None:
+        return self.by_name.get(experiment)
+
+    def at(self, *places: Place) -> tuple[Run, ...]:
+        """The runs of some places."""
+        return tuple(run for place in places if (run := self.run(place.experiment)) is not None)
+
+    def versus(self, place: Place, first: str, second: str, tasks: slice = slice(None)) -> Versus | None:
+        return versus(self.run(place.experiment), place.setting, first, second, tasks)
+
+    def ratio(self, place: Place, agent: str, reference: str) -> Interval:
+        return ratio(self.run(place.experiment), place.setting, agent, reference)
+
+    def pairs(self) -> Iterator[tuple[Run, Pair]]:
+        """Every printed pair of the experiments that were run."""
+        for place in MAIN_PLACES:
+            if (run := self.run(place.experiment)) is not None:
+                yield from ((run, pair) for pair in pairs(run, place.setting))
+
+
+def _extent(run: Run) -> tuple[int, int]:
+    """How much was planned, then how much of it is there."""
+    return run.tasks * run.steps * run.repetitions, len(run.trials)
