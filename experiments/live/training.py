@@ -1,0 +1,149 @@
+"""Policies to look at: trained once, valued under any reward afterwards.
+
+Both agents of a world learn the same tasks, one after the other and each from the policy before, with the
+rates of the experiments (`experiments.configs`). SF is given the least-squares weights of rewards that are
+not linear. How well policies do that no longer learn differs much between seeds; of the seeds 0 to 9 each
+agent got the one with which GPI over its policies collects most, under eleven rewards of the kind that the
+page offers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from sfr_fa.agents import FeatureSubnetworks, GpiAgent
+from sfr_fa.arrays import FloatArray
+from sfr_fa.engines import EpisodeLimit, make_engine
+from sfr_fa.environments.object_collection import ObjectCollection
+from sfr_fa.environments.racer import Racer
+from sfr_fa.kernels.dynamics import marker_distances
+from sfr_fa.reward_fitting import least_squares_weights
+from sfr_fa.tasks import AdditiveTask, GaussianTask, TableTask, Task
+
+FIT_SIDE = 16
+"""The racer's linear rewards are fitted on the features of FIT_SIDE x FIT_SIDE places."""
+
+
+@dataclass(frozen=True)
+class World:
+    """An environment, what its policies are trained for, and rewards to begin with."""
+
+    name: str
+    environment: gymnasium.Env[Any, Any]
+    agents: Mapping[str, str]
+    """What the page calls "sfr" and "sf", by the names of the agents."""
+    seeds: Mapping[str, int]
+    tasks: Mapping[str, Task]
+    """By the name of the policy that learns it."""
+    steps: int
+    limit: EpisodeLimit
+    settings: Mapping[str, Any]
+
+    @property
+    def num_policies(self) -> int:
+        return len(self.tasks)
+
+
+def rooms() -> World:
+    """Object collection: SFR and SF."""
+    environment = ObjectCollection()
+    dislike = -0.5
+    tasks = {
+        "everything": (1, 1, 1, 1),
+        "orange boxes": (1, dislike, dislike, dislike),
+        "orange triangles": (dislike, 1, dislike, dislike),
+        "blue boxes": (dislike, dislike, 1, dislike),
+        "blue triangles": (dislike, dislike, dislike, 1),
+        "orange": (1, 1, dislike, dislike),
+        "boxes": (1, dislike, 1, dislike),
+        "home": (dislike, dislike, dislike, dislike),
+    }
+    return World(
+        name="rooms",
+        environment=environment,
+        agents={"sfr": "SFR", "sf": "SF"},
+        seeds={"sfr": 0, "sf": 7},
+        tasks={
+            name: TableTask(environment.layout.feature_space, np.array([0.0, *kinds, 1.0]))
+            for name, kinds in tasks.items()
+        },
+        steps=60_000,
+        limit=EpisodeLimit(100, is_terminal=False),
+        settings={"gamma": 0.95, "epsilon": 0.15, "learning_rate": 0.005},
+    )
+
+
+def racer() -> World:
+    """The racer: CSFR and SF, with networks."""
+    distances = {
+        "near 1": (0.1, 0.6, 0.6),
+        "near 2": (0.6, 0.1, 0.4),
+        "near 3": (0.6, 0.4, 0.1),
+        "far from all": (0.7, 0.7, 0.6),
+        "between 2 and 3": (0.5, 0.25, 0.25),
+    }
+    return World(
+        name="racer",
+        environment=Racer(),
+        agents={"sfr": "CSFR", "sf": "SF"},
+        seeds={"sfr": 0, "sf": 0},
+        tasks={
+            name: GaussianTask(tuple(np.array([[mu, 0.01]]) for mu in preferred))
+            for name, preferred in distances.items()
+        },
+        steps=100_000,
+        limit=EpisodeLimit(is_terminal=False),
+        settings={
+            "gamma": 0.9,
+            "epsilon": 0.15,
+            "learning_rate": 0.005,
+            "approximator": FeatureSubnetworks,
+        },
+    )
+
+
+def train(world: World, which: str, advance: Callable[[int], None] = lambda steps: None) -> GpiAgent:
+    """The agent that the page calls `which`, after all tasks of its world; `advance(1)` after each."""
+    settings = dict(world.settings)
+    if which == "sf":
+        settings["weight_fit"] = least_squares_weights
+        if world.name == "racer":
+            settings["fit_points"] = fit_points()
+    engine = make_engine(
+        "compiled",
+        world.environment,
+        world.agents[which],
+        streams=world.seeds[which],
+        limit=world.limit,
+        **settings,
+    )
+    for task in world.tasks.values():
+        engine.run_task(task, world.steps)
+        advance(1)
+    return engine.agent
+
+
+def fit_points() -> FloatArray:
+    """Features of the racer at the middle of each cell of a grid, y first: (FIT_SIDE^2, n)."""
+    middles = (np.arange(FIT_SIDE) + 0.5) / FIT_SIDE
+    x, y = np.meshgrid(middles, middles, indexing="ij")
+    return marker_distances(x.reshape(-1, 1), y.reshape(-1, 1), Racer().layout.markers)
+
+
+def bump_task(bumps: Sequence[Mapping[str, float]]) -> AdditiveTask:
+    """R(phi) = sum_k height_k / n exp(-(phi_k - mu_k)^2 / sigma_k), the racer's rewards in the page."""
+
+    def part(height: float, mu: float, sigma: float) -> Callable[[FloatArray], FloatArray]:
+        return lambda x: height / len(bumps) * np.exp(-((x - mu) ** 2) / sigma)
+
+    return AdditiveTask(tuple(part(**bump) for bump in bumps))
+
+
+def shortened(world: World, steps: int) -> World:
+    """The same world with fewer steps for each task."""
+    return replace(world, steps=steps)
