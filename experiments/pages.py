@@ -15,7 +15,6 @@ import inspect
 import os
 import re
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -24,10 +23,9 @@ from typing import Any
 import tyro
 from markupsafe import Markup
 
-from experiments.analysis import claims, compare, figures, tables
+from experiments.analysis import claims, compare, figures
 from experiments.analysis.compare import BARRETO, GENERAL, LINEAR, RACER, Place, Results
 from experiments.analysis.formats import number, p_relation, percent
-from experiments.analysis.tables import Sheet, numbers, words
 from experiments.render import render
 from sfr_fa.runs import load
 from sfr_fa.runs.load import Run
@@ -59,34 +57,15 @@ class Findings:
         self.runs = [load.load(path) for path in load.published(folder)]
         self.results = Results(self.runs)
         self.outcomes = claims.check(self.results)
+        self.judged = claims.judged_pairs(self.results)
 
     def for_page(self, page: Path) -> dict[str, Any]:
-        """The functions below by name, and a figure as a page links it."""
+        """What is above and below, by name, and a figure as a page links it."""
         own = {name: value for name, value in inspect.getmembers(self) if not name.startswith("_")}
-        return {**own, **PLACES, "figure": partial(self._figure, page)}
+        return {**own, **PLACES, "compare": compare, "figure": partial(self._figure, page)}
 
-    # --- Tables; None if there are no results
-
-    def _in(self, place: Place, table: Callable[[Run, str], Sheet]) -> Sheet | None:
-        run = self.results.run(place.experiment)
-        return table(run, place.setting) if run and run.in_setting(place.setting) else None
-
-    def totals(self, place: Place) -> Sheet | None:
-        return self._in(place, tables.totals)
-
-    def against(self, place: Place) -> Sheet | None:
-        return self._in(place, tables.against)
-
-    def ablation(self, place: Place) -> Sheet | None:
-        return self._in(place, tables.ablation)
-
-    def best_rates(self, experiment: str) -> Sheet | None:
-        run = self.results.run(experiment)
-        return tables.best_rates(run) if run else None
-
-    def levels(self) -> Sheet | None:
-        run = self.results.run("nonlinearity")
-        return tables.levels(run) if run else None
+    def at(self, place: Place) -> tuple[Run | None, str]:
+        return self.results.run(place.experiment), place.setting
 
     def _figure(self, page: Path, experiment: str, name: str) -> Illustration | None:
         run = self.results.run(experiment)
@@ -97,40 +76,12 @@ class Findings:
         link = Path(os.path.relpath(path.resolve(), page.resolve().parent)).as_posix()
         return Illustration(f"{experiment}: {name}", link, drawn.caption)
 
-    def overview(self) -> Sheet:
-        return tables.overview(self.results)
-
-    def pairs(self) -> Sheet:
-        return tables.pairs(claims.judged_pairs(self.results))
-
-    def times(self) -> Sheet:
-        return tables.times(self.runs)
-
-    def verdicts(self) -> Sheet:
-        """The empirical claims with their verdicts."""
-        rows = (
-            (o.claim.id.removeprefix("results/"), o.claim.sentence, o.result.verdict.value)
-            for o in self.outcomes
-        )
-        return Sheet("", words("claim", "says", "verdict"), tuple(rows))
-
-    def contents(self) -> Sheet:
-        """What there is: a line for each table."""
-        rows = []
-        for run in self.runs:
-            labels = dict.fromkeys(label for _, label in run.agents)
-            names = ", ".join(labels) if len(labels) < 6 else f"{len(labels)} agents"
-            rows.append((f"{run.name}.csv", names, run.size, str(len(run.trials)), run.commits))
-        columns = (*words("table", "agents", "size"), *numbers("trials shown"), *words("commit"))
-        return Sheet("", columns, tuple(rows))
-
     # --- Numbers inside sentences
 
     def mean(self, place: Place, label: str) -> str:
         """Mean return per task."""
-        run = self.results.run(place.experiment)
-        agent = compare.agent_in(run, place.setting, label)
-        return number(compare.standing(run, agent).per_task.mean) if run and agent else ABSENT
+        found = compare.per_task(*self.at(place), label)
+        return number(found.mean) if found else ABSENT
 
     def ratio(self, place: Place, label: str, reference: str) -> str:
         """Total return of one agent in percent of another's, with its interval."""
@@ -153,7 +104,7 @@ class Findings:
 
     def agreement(self) -> str:
         """How many printed pairs agree, of those that were run."""
-        verdicts = [verdict for pair, verdict in claims.judged_pairs(self.results) if pair.versus]
+        verdicts = [verdict for pair, verdict in self.judged if pair.versus]
         return f"{verdicts.count(Verdict.REPRODUCED)} of {len(verdicts)}"
 
 

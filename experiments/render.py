@@ -22,7 +22,14 @@ FILTERS = {
     "number": formats.number,
     "p": formats.p_value,
     "relation": formats.p_relation,
+    "printed_p": formats.printed_p,
+    "plus_minus": formats.plus_minus,
+    "interval": formats.interval,
+    "share": formats.share,
     "percent": formats.percent,
+    "duration": formats.duration,
+    "rates": formats.rates,
+    "frozenset": frozenset,
 }
 MARKUP = re.compile(r"[\\`*|~$]|(?<!\w)_|_(?!\w)|\](?=[(\[:])")
 """What Markdown would not show as it is, but for HTML."""
@@ -49,14 +56,17 @@ def environment(kind: str) -> jinja2.Environment:
         keep_trailing_newline=True,
     )
     made.filters.update(FILTERS)
+    made.globals["kind"] = kind
     return made
 
 
-def render(name: str, **content: Any) -> str:
+def render(name: str, /, **content: Any) -> str:
     """A template with its content."""
-    return environment(name.rsplit(".", 1)[1]).get_template(name).render(**content)
+    kind = name.rsplit(".", 1)[1]
+    made = environment(kind).get_template(name).render(**content)
+    return re.sub(r"\n{3,}", "\n\n", made).lstrip("\n") if kind == "md" else made
 
 
-def sentence(name: str, **facts: Any) -> str:
+def sentence(name: str, /, **facts: Any) -> str:
     """One of the sentences in evidence.txt."""
     return str(getattr(environment("txt").get_template("evidence.txt").module, name)(**facts))

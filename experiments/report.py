@@ -12,7 +12,7 @@ from __future__ import annotations
 import base64
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,7 +28,6 @@ from sfr_theory.claims import HTML_STYLE, Verdict, claims_html, head
 from sfr_theory.errors import InputError
 
 if TYPE_CHECKING:
-    from experiments.analysis.tables import Sheet
     from sfr_fa.runs.load import Run
 
 DEMO_RESULTS = "demo"
@@ -46,67 +45,30 @@ class Options:
     """Folder with published tables and runs; it need not exist."""
 
 
-@dataclass(frozen=True)
-class Section:
-    """A part of the page about theory, by the name of the file that it is made from."""
-
-    name: str
-    title: str
-    introduction: str
-    command: str
-    caption: str = ""
-    """Of its picture."""
-
-
-THEORY = (
-    Section(
-        "gpi_bound",
-        "What GPI guarantees",
-        "Each statement was evaluated on generated transfer problems, some of them adversarial: errors of "
-        "the approximations hide where the source reward does not see them. A ratio above 1 violates a "
-        "bound.",
-        "python -m sfr_theory.check_gpi_bound",
-        "Left side over right side of each bound; a dot is a problem, a cross right of the line violates it.",
-    ),
-    Section(
-        "tightness",
-        "How tight the bound is",
-        "The sharp constants are attained by explicit problems; the printed constant never is.",
-        "python -m sfr_theory.check_tightness",
-        "How close left and right side come: lines are what T2' allows, marks what was found, over gamma.",
-    ),
-    Section(
-        "convergence",
-        "What SFRQ-learning converges to",
-        "The value of xi follows Q-learning path by path, so its class converges; xi itself need not.",
-        "python -m sfr_theory.check_convergence",
-        "Learning xi: its value converges at the rate of Q-learning, xi itself may swing for ever.",
-    ),
-)
-LEDGER = Section(
-    "ledger",
-    "Every claim of the paper",
-    "Each verdict was computed in the run that made this page; beside each proof a broken variant had "
-    "to be rejected.",
-    "python -m proofs_checks",
-)
+COMMANDS = {
+    "gpi_bound": "python -m sfr_theory.check_gpi_bound",
+    "tightness": "python -m sfr_theory.check_tightness",
+    "convergence": "python -m sfr_theory.check_convergence",
+    "ledger": "python -m proofs_checks",
+}
+"""Part of the page about theory, by the name of its file -> what writes that."""
 
 
 @dataclass(frozen=True)
 class Shown:
     """A picture inside the page."""
 
-    caption: str
     uri: Markup
+    caption: str = ""
     is_wide: bool = False
 
     @classmethod
-    def of_svg(cls, drawing: bytes, caption: str) -> Shown:
-        return cls(caption, Markup(svg.data_uri(drawing)), svg.width(drawing) > 700)
+    def of_svg(cls, drawing: bytes, caption: str = "") -> Shown:
+        return cls(Markup(svg.data_uri(drawing)), caption, svg.width(drawing) > 700)
 
     @classmethod
     def of_png(cls, content: bytes, caption: str) -> Shown:
-        return cls(caption, Markup("data:image/png;base64," + base64.b64encode(content).decode()))
+        return cls(Markup("data:image/png;base64," + base64.b64encode(content).decode()), caption)
 
 
 # --- Theory ------------------------------------------------------------------------------------------
@@ -135,138 +97,83 @@ def verdict_counts(entries: Mapping[str, Mapping[str, Any]]) -> str:
     return ", ".join(f"{counts[verdict]} {verdict.value}" for verdict in Verdict if counts[verdict])
 
 
-def theory_section(section: Section, folder: Path, decided: Mapping[str, Mapping[str, Any]]) -> Markup:
-    """A section of the page; `decided` are verdicts on results, which are in the place of NOT CHECKED."""
-    path = folder / f"{section.name}.json"
+def theory_section(name: str, folder: Path, decided: Mapping[str, Mapping[str, Any]]) -> Markup:
+    """A part of the page; `decided` are verdicts on results, in the place of NOT CHECKED in the ledger."""
+    path, drawing, command = folder / f"{name}.json", folder / f"{name}.svg", COMMANDS[name]
     content = read(path)
-    drawing = folder / f"{section.name}.svg"
+    drawn = Shown.of_svg(svg.compact(drawing.read_bytes())) if drawing.exists() else None
     try:
-        if content is not None and section is LEDGER:
-            merged = {name: decided.get(name, entry) for name, entry in content["claims"].items()}
-            content = {"head": head(merged), "sections": list(ledger_sections(merged))}
-        drawn = Shown.of_svg(svg.compact(drawing.read_bytes()), section.caption) if drawing.exists() else None
-        made = render(
-            "section.html", section=section, content=content, drawn=drawn, claims_table=claims_table,
-            counts=verdict_counts,
-        )  # fmt: skip
-        return Markup(made)
+        if content is not None and name == "ledger":
+            claims = {claim: decided.get(claim, entry) for claim, entry in content["claims"].items()}
+            sections = [
+                (s.title, {c.id: claims[c.id] for c in s.claims if c.id in claims}, s is EXPERIMENTS)
+                for s in SECTIONS
+            ]
+            content = {"head": head(claims), "sections": sections}
+        return Markup(
+            render(
+                "section.html",
+                name=name,
+                command=command,
+                content=content,
+                drawn=drawn,
+                claims_table=claims_table,
+                counts=verdict_counts,
+            )
+        )
     except (KeyError, TypeError, ValueError, AttributeError, jinja2.UndefinedError) as error:
         # Whatever another program wrote there: it is not what the command writes.
         raise InputError(
-            f"{path} is not what `{section.command} --json` writes ({type(error).__name__}: {error}); "
+            f"{path} is not what `{command} --json` writes ({type(error).__name__}: {error}); "
             f"run it again, or `make demo`"
         ) from None
-
-
-def ledger_sections(
-    claims: Mapping[str, Mapping[str, Any]],
-) -> Iterator[tuple[str, Mapping[str, Any], bool]]:
-    """(title, claims, whether experiments decide them), in the paper's order."""
-    for section in SECTIONS:
-        chosen = {claim.id: claims[claim.id] for claim in section.claims if claim.id in claims}
-        if chosen:
-            yield section.title, chosen, section is EXPERIMENTS
 
 
 # --- Experiments -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class ShownRun:
-    """A run with its figures and tables."""
-
-    run: Run
-    facts: Mapping[str, Any]
-    pictures: tuple[Shown, ...]
-    sheets: tuple[Sheet, ...]
-
-
-@dataclass(frozen=True)
-class ShownRuns:
-    """The runs of a folder, and a sentence for each that cannot be read."""
-
-    runs: tuple[ShownRun, ...]
-    unreadable: tuple[str, ...]
-
-    @property
-    def there(self) -> bool:
-        return bool(self.runs or self.unreadable)
-
-
-@dataclass(frozen=True)
-class Experiments:
-    """The part of the page about experiments."""
-
-    folder: Path
-    environments: tuple[Shown, ...]
-    demo: ShownRuns
-    results: ShownRuns
-    overview: Sheet
-    pairs: Sheet
-    claims: Mapping[str, Mapping[str, Any]]
-    """Verdicts; they belong into the ledger, too."""
-    counts: str
-
-
-def shown_run(run: Run) -> ShownRun:
-    from experiments.analysis import figures, tables
-
-    found = run.provenance
-    packages = ", ".join(f"{name} {version}" for name, version in found.get("packages", {}).items())
-    facts = {
-        "size": run.size, "seed": run.config["seed"], "engine": run.config["engine"], "commit": run.commits,
-        "started on": f"{found.get('platform')}, Python {found.get('python')}, {packages}", "files": run.path,
-    }  # fmt: skip
-    drawn = tuple(Shown.of_svg(p.encoded("svg"), p.caption) for p in figures.pictures(run))
-    return ShownRun(run, facts, drawn, tuple(tables.sheets(run)))
-
-
-def experiments(folder: Path, demo: Path) -> Experiments:
+def experiments(folder: Path, demo: Path) -> dict[str, Any]:
     """The environments, the demo's experiment, and every run below a folder of results."""
     # The theory's part of the page needs none of these packages.
-    from experiments.analysis import claims, compare, figures, tables
+    from experiments.analysis import claims, compare, figures
     from sfr_fa.runs import load
 
     def runs(place: Path) -> tuple[list[Run], list[str]]:
         return load.load_all(place) if place.is_dir() else ([], [])
 
-    def shown(found: Iterable[Run], unreadable: Iterable[str]) -> ShownRuns:
-        return ShownRuns(tuple(map(shown_run, found)), tuple(unreadable))
+    def pictures(run: Run) -> list[Shown]:
+        return [Shown.of_svg(p.encoded("svg"), p.caption) for p in figures.pictures(run)]
 
-    found, unreadable = runs(folder)
-    results = compare.Results(found)
-    judged = claims.to_json(claims.check(results))
-    return Experiments(
-        folder,
-        tuple(Shown.of_png(figures.small_png(p.image), p.caption) for p in figures.environments()),
-        shown(*runs(demo)),
-        shown(found, unreadable),
-        tables.overview(results),
-        tables.pairs(claims.judged_pairs(results)),
-        judged,
-        verdict_counts(judged),
-    )
+    found = runs(folder)
+    results = compare.Results(found[0])
+    return {
+        "folder": folder,
+        "environments": [Shown.of_png(figures.small_png(p.image), p.caption) for p in figures.environments()],
+        "demo": runs(demo),
+        "found": found,
+        "pictures": pictures,
+        "compare": compare,
+        "results": results,
+        "judged": claims.judged_pairs(results),
+        "decided": claims.to_json(claims.check(results)) if any(found) else {},
+    }
 
 
 def page(folder: Path, results: Path) -> str:
     """The whole page; the ledger is long, so it comes last."""
-    learned, missing_package = None, ""
     try:
         learned = experiments(results, folder / DEMO_RESULTS)
     except ModuleNotFoundError as error:
-        missing_package = str(error)
-    decided = learned.claims if learned and learned.results.there else {}
-    contents = [(section.name, section.title) for section in THEORY]
-    contents += [("experiments", "Experiments"), (LEDGER.name, LEDGER.title)]
+        learned = {"missing_package": str(error), "decided": {}}
+    *theory, ledger = COMMANDS
     return render(
         "report.html",
-        contents=contents,
-        theory=[theory_section(section, folder, {}) for section in THEORY],
-        experiments=learned,
-        missing_package=missing_package,
-        ledger=theory_section(LEDGER, folder, decided),
+        theory={name: theory_section(name, folder, {}) for name in theory},
+        ledger=theory_section(ledger, folder, learned["decided"]),
         claims_table=claims_table,
         claims_style=Markup(HTML_STYLE),
+        counts=verdict_counts,
+        **{"missing_package": "", **learned},
     )
 
 

@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.analysis import compare, tables
+from experiments.analysis import compare
 from experiments.analysis.compare import BARRETO, GENERAL, LINEAR, RACER, Agreement, Pair, Place, Results
 from experiments.analysis.formats import printed_p
 from experiments.render import sentence
@@ -278,10 +278,11 @@ def _learned_features(place: Place) -> list[Callable[[Results], Finding]]:
 
 
 def _cause(results: Results) -> CheckResult:
-    run = results.run(tables.ABLATION)
+    run = results.run("ablation")
     means = {
-        setting: {name: tables.per_task(run, setting, f"{name}, paper weights") for name in tables.VARIANTS}
+        setting: {name: found["paper"] for name, found in compare.ablation(run, setting).items()}
         for setting in (run.settings if run and run.agents else ())
+        if run
     }
     return CheckResult(NOT_CHECKED, sentence("cause", means=means), _scope([run] if run and means else []))
 
@@ -320,10 +321,10 @@ def judged_pairs(results: Results) -> list[tuple[Pair, Verdict]]:
 
 def _all_p_values(results: Results) -> CheckResult:
     judged = judged_pairs(results)
-    total = sum(len(list(table.cells())) for table in paper.TABLES)
+    total = compare.PRINTED_PAIRS
     details = {"pairs": [pair_json(pair, verdict) for pair, verdict in judged]}
     verdicts = [verdict for pair, verdict in judged if pair.versus]
-    words = tables.agreement_sentence((pair for pair, _ in judged), total)
+    words = sentence("agreement", pairs=[pair for pair, _ in judged], printed=total)
     if not verdicts:
         return CheckResult(NOT_CHECKED, words, details=details)
     scope = _scope(run for run, _ in results.pairs())

@@ -50,6 +50,7 @@ PRINTED: Mapping[Place, paper.Table] = {
 """Where the paper prints p-values."""
 MAIN_PLACES = (BARRETO, LINEAR, GENERAL, RACER)
 """One for each printed table."""
+PRINTED_PAIRS = sum(len(list(table.cells())) for table in paper.TABLES)
 
 
 # --- One agent, and one against another --------------------------------------------------------------
@@ -72,6 +73,12 @@ def standing(run: Run, agent: AgentRun) -> Standing:
         statistics.interquartile_mean(agent.totals),
         statistics.summary(agent.totals / run.tasks),
     )
+
+
+def per_task(run: Run | None, setting: str, label: str) -> Summary | None:
+    """Mean return per task; nothing if the agent was not run."""
+    agent = agent_in(run, setting, label)
+    return statistics.summary(agent.totals / run.tasks) if run and agent else None
 
 
 @dataclass(frozen=True)
@@ -175,6 +182,10 @@ class Pair:
     versus: Versus | None
 
     @property
+    def names(self) -> frozenset[str]:
+        return frozenset((self.first, self.second))
+
+    @property
     def ahead(self) -> str:
         """Who the text says is ahead; empty if it does not."""
         return self.table.said_ahead(self.first, self.second)
@@ -222,7 +233,7 @@ class Level:
     error: float
     setting: str
     means: Mapping[str, float]
-    """Total return of each agent that was run."""
+    """Total return of SFR, SF and Q; NaN if one was not run."""
     ratios: Mapping[str, Interval]
     """Of SF and Q to SFR."""
 
@@ -232,28 +243,44 @@ def levels(run: Run) -> list[Level]:
         Level(
             error,
             setting,
-            {agent.label: float(agent.totals.mean()) for agent in run.in_setting(setting)},
+            {
+                label: float(agent.totals.mean()) if (agent := agent_in(run, setting, label)) else math.nan
+                for label in ("SFR", "SF", "Q")
+            },
             {label: ratio(run, setting, label, "SFR") for label in ("SF", "Q")},
         )
         for error, setting in zip(paper.LEVELS, level_settings(run), strict=False)
     ]
 
 
-# --- Time --------------------------------------------------------------------------------------------
+# --- Ablation, time and rates ------------------------------------------------------------------------
+
+VARIANTS, INITIAL = ("SF", "SFR", "SFR without clipping"), ("paper", "matched", "zero")
+
+
+def ablation(run: Run, setting: str) -> dict[str, dict[str, Summary | None]]:
+    """Return per task of SF and SFR, with and without clipping, from each kind of initial weights."""
+    return {
+        variant: {weights: per_task(run, setting, f"{variant}, {weights} weights") for weights in INITIAL}
+        for variant in VARIANTS
+    }
 
 
 @dataclass(frozen=True)
 class Time:
     """Seconds of an agent's repetitions, beside the paper's hours."""
 
+    experiment: str
     setting: str
     """Empty if it is over all levels of non-linearity."""
     agent: str
     seconds: FloatArray
     hours: float | None
     """As printed for one repetition."""
+    source: str
+    """Where they are printed."""
     same_size: bool
-    """Whether the printed hours are of as many tasks and steps."""
+    """Whether they are of as many tasks and steps."""
 
     @property
     def median(self) -> float:
@@ -265,17 +292,50 @@ class Time:
         return 3600 * self.hours / self.median if comparable and self.hours else None
 
 
-def times(run: Run) -> list[Time]:
-    found: dict[tuple[str, str], list[FloatArray]] = {}
-    together = bool(level_settings(run))
-    for (setting, label), agent in run.agents.items():
-        found.setdefault(("" if together else setting, label), []).append(agent.seconds)
+def times(*runs: Run) -> list[Time]:
     rows = []
-    for (setting, label), seconds in found.items():
-        table = PRINTED.get(Place(run.name, setting))
-        same_size = table is not None and (table.tasks, table.steps) == (run.tasks, run.steps)
-        hours = table.hours.get(label) if table else None
-        rows.append(Time(setting, label, np.concatenate(seconds), hours, same_size))
+    for run in runs:
+        found: dict[tuple[str, str], list[FloatArray]] = {}
+        for (setting, label), agent in run.agents.items():
+            found.setdefault(("" if level_settings(run) else setting, label), []).append(agent.seconds)
+        for (setting, label), seconds in found.items():
+            table = PRINTED.get(Place(run.name, setting))
+            hours, source = (table.hours.get(label), table.hours_source) if table else (None, "")
+            same_size = table is not None and (table.tasks, table.steps) == (run.tasks, run.steps)
+            rows.append(Time(run.name, setting, label, np.concatenate(seconds), hours, source, same_size))
+    return rows
+
+
+@dataclass(frozen=True)
+class BestRates:
+    """What a grid found for an agent; while it is unfinished, the best so far and no second."""
+
+    agent: AgentRun
+    is_finished: bool
+    rates: Mapping[str, float]
+    mean: float
+    second: float
+    combinations: int
+    diverged: int
+
+
+def best_rates(run: Run) -> list[BestRates]:
+    rows = []
+    for place, agent in run.agents.items():
+        points = [point for point in run.grid if (point.setting, point.agent) == place]
+        best = next((point for point in points if point.best), None)
+        others = [point.mean_total_return for point in points if point is not best]
+        rows.append(
+            BestRates(
+                agent,
+                best is not None,
+                agent.rates,
+                float(agent.totals.mean()),
+                max(others) if best and others else math.nan,
+                len(points),
+                sum(point.diverged for point in points),
+            )
+        )
     return rows
 
 
@@ -315,3 +375,38 @@ class Results:
 def _extent(run: Run) -> tuple[int, int]:
     """How much was planned, then how much of it is there."""
     return run.tasks * run.steps * run.repetitions, len(run.trials)
+
+
+@dataclass(frozen=True)
+class Overview:
+    """The main result in one of the paper's settings."""
+
+    title: str
+    agent: str
+    """That the paper is about."""
+    repetitions: tuple[int, int]
+    """The fewest and the most."""
+    per_task: Mapping[str, Summary | None]
+    ratio: Interval
+    """SF to that agent."""
+    versus: Versus | None
+    printed: str
+
+
+def overview(results: Results) -> list[Overview]:
+    """One for each of the paper's settings that was run."""
+    rows = []
+    for place, title, agent in (
+        (LINEAR, "object collection, linear rewards", "SFR"),
+        (GENERAL, "object collection, general rewards", "SFR"),
+        (BARRETO, "Barreto's task, linear rewards", "SFR"),
+        (RACER, "racer (SFR is CSFR)", "CSFR"),
+    ):
+        run = results.run(place.experiment)
+        counts = [len(found.trials) for found in (run.in_setting(place.setting) if run else ())]
+        if counts:
+            means = {label: per_task(run, place.setting, label) for label in ("Q", "SF", agent, "MB SFR")}
+            ratio, found = results.ratio(place, "SF", agent), results.versus(place, "SF", agent)
+            printed = PRINTED[place].printed("SF", agent)
+            rows.append(Overview(title, agent, (min(counts), max(counts)), means, ratio, found, printed))
+    return rows

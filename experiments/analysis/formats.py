@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from sfr_theory.paper import BELOW, DIGITS
@@ -37,13 +38,21 @@ def printed_p(value: str) -> str:
     return UNDER if value == BELOW else value
 
 
-def plus_minus(described: Summary) -> str:
+def plus_minus(described: Summary | None) -> str:
     """Mean and standard error: 812 ± 6."""
+    if described is None:
+        return "-"
     error = described.standard_error
     if not math.isfinite(error):
         return number(described.mean)
     digits = 0 if error >= 10 else 1
     return f"{described.mean:,.{digits}f} ± {error:,.{digits}f}"
+
+
+def interval(found: Interval) -> str:
+    """2,457 [2,387, 2,566]"""
+    ends = f" [{number(found.low)}, {number(found.high)}]" if math.isfinite(found.low) else ""
+    return number(found.estimate) + ends
 
 
 def share(interval: Interval, digits: int = 2) -> str:
@@ -63,3 +72,15 @@ def percent(interval: Interval, digits: int = 0) -> str:
     ends = (interval.low, interval.high)
     shown = ", ".join(f"{100 * end:.{digits}f}" for end in ends if math.isfinite(end))
     return f"{100 * interval.estimate:.{digits}f} %" + (f" [{shown}]" if shown else "")
+
+
+def duration(seconds: float) -> str:
+    from sfr_fa.runs import wording
+
+    return wording.duration(seconds)
+
+
+def rates(found: Mapping[str, float]) -> str:
+    from sfr_fa.runs import wording
+
+    return wording.rates_text(found)

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from experiments.analysis import claims, tables
+from experiments.analysis import claims, compare
 from experiments.analysis.compare import Results
 from proofs_checks import ledger
 from sfr_fa.results import RunFolder
@@ -274,16 +274,11 @@ def test_published_tables_decide_the_ledger(like_the_paper, tmp_path):
 
 def test_each_pair_has_a_verdict(like_the_paper, tmp_path):
     judged = claims.judged_pairs(Results(load.load_all(like_the_paper)[0]))
-    sheet = tables.pairs(judged)
-    assert len(sheet.rows) == 163
-    assert not sheet.notes
-    rows = {(row[0], row[1]): row for row in sheet.rows}
-    assert rows["racer", "SF, CSFR"][2:] == (
-        "<0.001", "<0.001", "<0.001", "CSFR", "CSFR", "10, 10", "REPRODUCED",
-    )  # fmt: skip
+    assert len(judged) == compare.PRINTED_PAIRS == 163
+    found = {(pair.table.name, pair.first, pair.second): verdict for pair, verdict in judged}
+    assert found["racer", "SF", "CSFR"] is Verdict.REPRODUCED
     # Where the paper prints 0.241 and our agents are far apart.
-    assert rows["object collection, general rewards", "SF-R, CSFR-4"][-1] == "NOT REPRODUCED"
+    assert found["object collection, general rewards", "SF-R", "CSFR-4"] is Verdict.NOT_REPRODUCED
     write(tmp_path, "racer", size=(TASKS, STEPS, 5), agents=("SF", "CSFR"))
-    few = tables.pairs(claims.judged_pairs(Results(load.load_all(tmp_path)[0])))
-    assert [row[-1] for row in few.rows] == ["INCONCLUSIVE"]
-    assert few.notes == ("162 of the 163 printed pairs were not run.",)
+    few = claims.judged_pairs(Results(load.load_all(tmp_path)[0]))
+    assert [verdict for pair, verdict in few if pair.versus] == [Verdict.INCONCLUSIVE]

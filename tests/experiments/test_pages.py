@@ -9,7 +9,6 @@ from markupsafe import Markup
 from experiments import pages, render
 from experiments.analysis import compare, figures
 from experiments.analysis.compare import BARRETO, GENERAL, LINEAR, RACER, Place
-from experiments.analysis.tables import Sheet, numbers, words
 from sfr_fa.runs import load, publish
 from sfr_theory.errors import InputError
 from tests.experiments.synthetic import OBJECT_LEVELS, agent, key_of, rising, setting, write_run
@@ -159,9 +158,8 @@ NASTY = "<script>|[a](b)|`x`*y*\n_z_ & \\ \"' a_b"
 
 
 def test_markdown_shows_what_it_is_given():
-    table = Sheet("t", (*words(NASTY), *numbers("n")), ((NASTY, "1"),))
-    made = str(render.environment("md").get_template("macros.md").module.sheet(table))
-    for row in (made.splitlines()[0], made.splitlines()[2]):
+    writer = render.environment("md").get_template("writer.md").module
+    for row in (writer.head([NASTY], ["n"]).splitlines()[0], writer.row([NASTY], [1])):
         cells = re.split(r"(?<!\\)\|", row)
         assert len(cells) == 4  # before, two cells, after
         assert cells[1].strip() == ("&lt;script>\\|[a\\](b)\\|\\`x\\`\\*y\\*<br>\\_z\\_ &amp; \\\\ \"' a_b")
@@ -169,11 +167,16 @@ def test_markdown_shows_what_it_is_given():
 
 
 def test_html_escapes_text_and_attributes():
-    macros = render.environment("html").get_template("macros.html").module
-    table = Sheet(NASTY, words(NASTY), ((NASTY,),), (NASTY,))
-    shown = str(macros.sheet(table)) + str(macros.warning(NASTY, [NASTY], NASTY))
+    writer, macros = (
+        render.environment("html").get_template(name).make_module({"compare": compare})
+        for name in ("writer.html", "macros.html")
+    )
+    shown = "".join([
+        writer.head([NASTY], [NASTY]), writer.row([NASTY], []), writer.note(NASTY), writer.heading(NASTY),
+        macros.warning(NASTY, [NASTY], NASTY),
+    ])  # fmt: skip
     assert "<script>" not in shown
-    assert shown.count("&lt;script&gt;") == 7
+    assert shown.count("&lt;script&gt;") == 8
     assert 'class="&lt;script&gt;|[a](b)|`x`*y*\n_z_ &amp; \\ &#34;&#39; a_b"' in shown
 
 

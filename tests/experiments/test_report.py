@@ -75,7 +75,7 @@ def test_pictures_are_inside_the_page(tmp_path):
 
 def test_what_is_missing_is_said(tmp_path):
     page = render(tmp_path)
-    assert page.count("No results yet") == len(report.THEORY) + 1
+    assert page.count("No results yet") == len(report.COMMANDS)
     assert "There are no results in" in page
     (tmp_path / "empty").mkdir()
     assert "There are no results in" in report.page(tmp_path, tmp_path / "empty")
