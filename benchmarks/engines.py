@@ -74,7 +74,7 @@ class Setting:
 
     def engine(self, name: str, streams: Streams, **changes: Any) -> Engine:
         settings = {"dtype": torch.float32, **self.settings, **changes}
-        return make_engine(name, self.environment(), self.agent, streams=streams, **settings)
+        return make_engine(name, self.environment(), self.agent, seed=streams, **settings)
 
 
 def _encode(code: Any, info: Info) -> np.ndarray:
@@ -241,7 +241,7 @@ def snapshots(
 def at_task(setting: Setting, name: str, state: Any, task: Task, **changes: Any) -> Engine:
     """An engine with stored policies whose agent has just started a task."""
     engine = setting.engine(name, Streams.spawn(SEED), **changes)
-    engine.load_state(state)
+    engine.load_state_dict(state)
     engine.agent.start_task(task)
     return engine
 

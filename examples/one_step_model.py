@@ -9,14 +9,14 @@ import gymnasium
 import numpy as np
 
 from sfr_fa.engines import make_engine
-from sfr_fa.tasks import sample_linear_task
+from sfr_fa.tasks import LinearTask
 
 STEPS = 40_000
 env = gymnasium.make("sfr_fa:sfr/ObjectCollection-v0")
 rng = np.random.default_rng(1)
-engine = make_engine("compiled", env, "SFR", streams=0, gamma=0.95, epsilon=0.15, learning_rate=0.005)
+engine = make_engine("compiled", env, "SFR", seed=0)
 for _ in range(6):
-    engine.run_task(sample_linear_task(rng), steps=20_000)
+    engine.run_task(LinearTask([0.2, 0.2, 0.2, 0.2, 1]), steps=20_000)
 
 states, actions, features = [], [], []
 state, _ = env.reset(seed=3)

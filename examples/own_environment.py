@@ -19,7 +19,7 @@ def features(observation, action, next_observation, info):
 
 
 env = WithFeatures(lake, features, DiscreteFeatures([[0, 0], [1, 0], [0, 1]]), LinearTask([0, 1]))
-engine = make_engine("reference", env, "SFR", streams=0, gamma=0.9, epsilon=0.3, learning_rate=0.2)
+engine = make_engine("reference", env, "SFR", seed=0, gamma=0.9, epsilon=0.3, learning_rate=0.2)
 for weights in ([0, 1], [-1, 1], [1, 0]):
     result = engine.run_task(LinearTask(weights), steps=1000)
     print(f"hole {weights[0]:+d}, goal {weights[1]:+d}: total reward {result.total_reward:+.0f}")

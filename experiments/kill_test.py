@@ -29,8 +29,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from experiments.workers import require
-from sfr_fa.results import TIMES
+from sfr_fa.runs.store import SUFFIX, TIMES
+from sfr_fa.runs.workers import require
 from sfr_theory import cli
 from sfr_theory.errors import InputError
 
@@ -52,7 +52,7 @@ class Options:
     engine: str = "compiled"
 
 
-class Run:
+class RunUnderTest:
     """The command under test; nothing of it outlives the `with` block."""
 
     def __init__(self, options: Options, results: Path) -> None:
@@ -64,7 +64,7 @@ class Run:
         ]  # fmt: skip
         self.process: subprocess.Popen[str] | None = None
 
-    def __enter__(self) -> Run:
+    def __enter__(self) -> RunUnderTest:
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -85,7 +85,9 @@ class Run:
     def stored(self) -> set[str]:
         """Names of what is stored, finished or not."""
         return {
-            str(path) for pattern in ("*.task-*.npz", "rep-*.json") for path in self.results.rglob(pattern)
+            str(path)
+            for pattern in (f"*.task-*{SUFFIX}", "rep-*.json")
+            for path in self.results.rglob(pattern)
         }
 
     def half_written(self) -> list[Path]:
@@ -116,7 +118,7 @@ def wait(process: subprocess.Popen[str], condition: Callable[[], Any], pause: fl
     return False
 
 
-def kill_once(run: Run, kind: str, longest_wait: float, rng: random.Random) -> bool:
+def kill_once(run: RunUnderTest, kind: str, longest_wait: float, rng: random.Random) -> bool:
     """Start the run if it is not running and kill what `kind` says; False if it ended before that."""
     process = run.running()
     before = run.stored()
@@ -158,8 +160,8 @@ def main(options: Options) -> int:
     rng = random.Random(options.seed)
     with (
         tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
-        Run(options, Path(folder) / "undisturbed") as undisturbed,
-        Run(options, Path(folder) / "killed") as killed,
+        RunUnderTest(options, Path(folder) / "undisturbed") as undisturbed,
+        RunUnderTest(options, Path(folder) / "killed") as killed,
     ):
         output, _ = undisturbed.start().communicate()
         if undisturbed.process is None or undisturbed.process.returncode != 0:

@@ -16,7 +16,7 @@ import tyro
 from rich.console import Console
 
 from experiments import report, run
-from experiments.config import load_config
+from experiments.configs import load_config
 from sfr_theory import cli
 
 

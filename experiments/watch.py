@@ -7,54 +7,38 @@ a wall for ever. What it does here is not learned from.
 
 from __future__ import annotations
 
+import functools
 import io
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from sfr_fa.agents import GpiAgent
-from sfr_fa.agents.approximators import FeatureSubnetworks
-from sfr_fa.agents.readouts import MlpRewardModel
-from sfr_fa.engines import Streams, make_engine
-from sfr_fa.tasks import Task, sample_general_task, sample_linear_task, sample_racer_task
+from experiments.configs._shared import BARRETO, GENERAL, MB_SFR, RACER, SF_R
+from sfr_fa.agents import GpiAgent, agent_spec
+from sfr_fa.runs.config import AgentSetup, FeatureLearning, Trial
+from sfr_fa.runs.store import RunFolder
+from sfr_fa.runs.trial import build, learned_feature_map
+from sfr_fa.tasks import Task
 from sfr_theory import cli
 from sfr_theory.errors import InputError
 from sfr_theory.gpi import gpi_choice
 
-
-@dataclass(frozen=True)
-class Setting:
-    """An environment with the paper's constants, and the agents that the paper runs in it."""
-
-    id: str
-    agents: tuple[str, ...]
-    constants: dict[str, Any]
-
-
-DISCRETE = {"gamma": 0.95, "epsilon": 0.15, "learning_rate": 0.005}
-DISCRETE_AGENTS = ("Q", "SF", "SF-R", "SFR", "SFR-R", "MB SFR", "MB SFR-R")
-SETTINGS = {
-    "object-collection": Setting("sfr_fa:sfr/ObjectCollection-v0", DISCRETE_AGENTS, DISCRETE),
-    "barreto": Setting("sfr_fa:sfr/ObjectCollectionBarreto-v0", DISCRETE_AGENTS, DISCRETE),
-    "racer": Setting(
-        "sfr_fa:sfr/Racer-v0",
-        ("Q", "SF-R", "CSFR", "CSFR-R"),
-        {"gamma": 0.9, "epsilon": 0.15, "learning_rate": 0.0025, "approximator": FeatureSubnetworks},
-    ),
-}
+SETTINGS = {"object-collection": GENERAL, "barreto": BARRETO, "racer": RACER}
+RATES = {**SF_R.rates, **MB_SFR.rates}
 
 
 @dataclass(frozen=True)
 class Options:
     environment: Literal["object-collection", "barreto", "racer"] = "object-collection"
     agent: str = "SFR"
-    """Q, SF, SF-R, SFR, SFR-R, MB SFR, MB SFR-R; on the racer Q, SF-R, CSFR, CSFR-R."""
+    """Q, SF, SF-R, SFR, SFR-R, MB SFR, MB SFR-R; on the racer Q, SF-R, CSFR, CSFR-R; or an AgentSpec of your
+    own as module:ROW."""
     rewards: Literal["linear", "general"] = "general"
     """How rewards depend on the properties of objects; the racer has its own."""
     tasks: int = 10
@@ -70,12 +54,25 @@ class Options:
     output: str = "watch.gif"
 
 
-def task_sampler(options: Options, environment: Any) -> Callable[[np.random.Generator], Task]:
-    if options.environment == "racer":
-        return sample_racer_task
-    sample = sample_linear_task if options.rewards == "linear" else sample_general_task
-    space = environment.unwrapped.feature_space
-    return lambda rng: sample(rng, space)
+def trial_of(options: Options) -> Trial:
+    """What is learned before the film, at the paper's rates."""
+    general = options.rewards == "general" and options.environment != "racer"
+    setting = replace(SETTINGS[options.environment], environment_options={"render_mode": "rgb_array"})
+    if options.environment != "racer":
+        setting = replace(setting, tasks=options.rewards)
+    spec = agent_spec(options.agent)
+    rates: dict[str, Any] = {rate: RATES[rate] for rate in spec.rates}
+    setup = AgentSetup(
+        options.agent,
+        options.agent,
+        **rates,
+        reward_model="mlp" if general and spec.learns_rewards and not spec.readout.linear_only else None,
+        learned_dimensions=4 if spec.learns_features else None,
+    )
+    return Trial(
+        setting, setup, 0, options.seed, options.tasks, options.steps, options.engine,
+        FeatureLearning(iterations=100_000),
+    )  # fmt: skip
 
 
 def play(
@@ -106,38 +103,25 @@ def write_gif(frames: Iterator[NDArray[np.uint8]], size: int, path: Path) -> Non
 
 
 def main(options: Options) -> int:
-    setting = SETTINGS[options.environment]
-    if options.agent not in setting.agents:
-        raise InputError(f"--agent {options.agent} is none of {', '.join(setting.agents)}")
     for name, least in (("tasks", 1), ("steps", 1), ("frames", 1), ("size", 16), ("seed", 0)):
         if getattr(options, name) < least:
             raise InputError(f"--{name} is {getattr(options, name)}; it must be at least {least}")
-    environment = gymnasium.make(setting.id, render_mode="rgb_array")
-    streams = Streams.spawn(options.seed)
-    constants = dict(setting.constants)
-    if options.agent.endswith("-R"):
-        constants["reward_learning_rate"] = 0.05
-        if options.rewards == "general" and "SFR-R" in options.agent and options.environment != "racer":
-            constants["reward_model"] = MlpRewardModel
-    if options.agent.startswith("MB"):
-        constants["model_learning_rate"] = 0.2
-    engine = make_engine(options.engine, environment, options.agent, streams=streams, **constants)
-    sample = task_sampler(options, environment)
+    trial = trial_of(options)
+    with tempfile.TemporaryDirectory() as folder:
+        engine, tasks, notes = build(trial, functools.partial(learned_feature_map, folder=RunFolder(folder)))
     console = cli.output_console(None)
+    for note in notes:
+        console.print(f"note: {note}")
     if engine.name == "compiled":
         console.print("The first run compiles its kernel, once; that takes up to a minute.")
     with cli.progress(options.tasks, f"{options.agent} learns") as advance:
-        for k in range(options.tasks):
-            task = sample(streams.tasks)
+        for number, task in enumerate(tasks, start=1):
             result = engine.run_task(task, options.steps)
             per_step = result.total_reward / result.steps
-            console.print(f"task {k + 1}: reward {per_step:+.4f} a step, {result.episodes} episodes")
+            console.print(f"task {number}: reward {per_step:+.4f} per step, {result.episodes} episodes")
             advance(1)
-    write_gif(
-        play(environment, engine.agent, task, options.frames, options.seed),
-        options.size,
-        Path(options.output),
-    )
+    film = play(engine.environment, engine.agent, tasks[-1], options.frames, options.seed)
+    write_gif(film, options.size, Path(options.output))
     console.print(f"wrote {options.output}")
     return 0
 

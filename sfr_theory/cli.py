@@ -1,11 +1,10 @@
-"""What the command lines share: options, manners, output.
+"""What the command lines share: options, exit codes, output.
 
 * Flags and help come from a dataclass (tyro). Bad input prints one sentence on standard error and
   exits with code 2; a verdict that was not expected exits with 1.
 * Tables go to standard output, progress to standard error and only on a terminal. With ``--json -``
   standard output carries the JSON and nothing else.
-* Files are written to a temporary name in the same folder and then renamed, so that a reader never
-  sees half a file.
+* Files are written whole or not at all (sfr_theory.atomic).
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ import json
 import math
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
@@ -26,6 +24,7 @@ import tyro
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from sfr_theory.atomic import output_errors, write_atomic
 from sfr_theory.errors import InputError
 
 Options = TypeVar("Options")
@@ -91,48 +90,18 @@ def progress(total: int, description: str) -> Iterator[Callable[[int], None]]:
         yield lambda steps: bar.advance(task, steps)
 
 
-@contextlib.contextmanager
-def _output_errors(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror or error}") from None
-
-
 def require_writable(*paths: str | None) -> None:
     """Refuse output that could not be written, before the work is done and not after."""
     for name in paths:
         if name is None or name == "-":
             continue
         path = Path(name).resolve()
-        with _output_errors(Path(name)):
+        with output_errors(Path(name)):
             if not path.exists():
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path = path.parent
             if not os.access(path, os.W_OK):
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-
-
-def write_atomic(path: Path, content: bytes) -> None:
-    """Write a file so that it is either there whole or not at all; makes missing folders.
-
-    A link is followed, and what is no file (a pipe, a terminal, /dev/null) is written to as it is.
-    """
-    with _output_errors(path):
-        path = path.resolve()
-        if path.exists() and not path.is_file():
-            path.write_bytes(content)
-            return
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(content)
-            os.chmod(temporary, 0o644)  # noqa: PTH101
-            os.replace(temporary, path)  # noqa: PTH105
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
 
 
 def strict_json(value: Any) -> Any:
@@ -163,6 +132,6 @@ def save_figure(figure: Any, path: str) -> None:
     formats = figure.canvas.get_supported_filetypes()
     if target.suffix.lstrip(".") not in formats:
         raise InputError(f"cannot plot to {path}: its ending must be one of {', '.join(sorted(formats))}")
-    with _output_errors(target):
+    with output_errors(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(target, bbox_inches="tight", dpi=150)

@@ -22,7 +22,7 @@ def test_transfer_helps():
     """SFR meets the new reward function with what it has learned; Q starts afresh."""
     output = run("transfer.py")
     reward = {name: float(value) for name, value in re.findall(r"(\w+): total reward (-?\d+)", output)}
-    assert reward["SFR"] > reward["Q"] + 50
+    assert reward["SFR"] > 3 * abs(reward["Q"])
 
 
 @pytest.mark.slow

@@ -14,12 +14,19 @@ PACKAGES = ("sfr_theory", "proofs_checks", "sfr_fa", "experiments", "benchmarks"
 ALLOWED = {
     "sfr_theory": ("sfr_theory",),
     "proofs_checks": ("proofs_checks", "sfr_theory"),
-    "sfr_fa": ("sfr_fa", "sfr_theory.gpi", "sfr_theory.claims", "sfr_theory.cli", "sfr_theory.errors"),
+    "sfr_fa": (
+        "sfr_fa",
+        "sfr_theory.gpi",
+        "sfr_theory.claims",
+        "sfr_theory.atomic",
+        "sfr_theory.cli",
+        "sfr_theory.errors",
+    ),
     "experiments": PACKAGES[:4],
     "benchmarks": PACKAGES,
 }
 FORBIDDEN = {
-    "sfr_fa.agents": ("sfr_fa.environments", "sfr_fa.runner"),
+    "sfr_fa.agents": ("sfr_fa.environments", "sfr_fa.runs"),
     "sfr_fa.kernels": PACKAGES,
     "sfr_theory.arithmetic": ("sfr_theory.mdp", "sfr_theory.solve"),
 }

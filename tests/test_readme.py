@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments.config import load_config
+from experiments.configs import load_config
 from sfr_theory.catalogue import CATALOGUE
 from sfr_theory.files import load_problem, problem_from_json
 

@@ -105,8 +105,13 @@ def small_png(image: Image.Image) -> bytes:
 
 
 def family(kind: str) -> str:
-    """SF of SF-R and SF-h, MB SFR of MB SFR-R."""
-    return kind.removesuffix("-R").removesuffix("-h")
+    """What an agent sums: SF of SF-R and SF-h, MB SFR of MB SFR-R. One that is not here is its own family."""
+    from sfr_fa.agents import agent_spec
+
+    try:
+        return agent_spec(kind).family
+    except InputError:
+        return kind
 
 
 def looks(agents: Sequence[AgentRun]) -> dict[str, Look]:

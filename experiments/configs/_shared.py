@@ -4,8 +4,7 @@ The winning rates of the paper's grid are not printed; where an experiment uses 
 middle of the grid (docs/decisions.md).
 """
 
-from experiments.config import Profile
-from sfr_fa.runner import AgentSetup, FeatureLearning, Setting
+from sfr_fa.runs.config import AgentSetup, FeatureLearning, Profile, Setting
 
 LINEAR = Setting("linear", "object_collection", "linear", gamma=0.95)
 GENERAL = Setting("general", "object_collection", "general", gamma=0.95)

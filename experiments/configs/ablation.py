@@ -5,15 +5,14 @@ Without clipping and with matched initial weights SFR and SF are the same algori
 
 from dataclasses import replace
 
-from experiments.config import ExperimentConfig, Part
 from experiments.configs._shared import GENERAL, LINEAR, OBJECT_COLLECTION_PROFILES, SF, SFR
-from sfr_fa.runner import INITIAL_WEIGHTS
+from sfr_fa.runs.config import NAMES, ExperimentConfig, Part
 
 VARIANTS = (SF, SFR, replace(SFR, label="SFR without clipping", clipping="none"))
 AGENTS = tuple(
     replace(agent, label=f"{agent.label}, {weights} weights", initial_weights=weights)
     for agent in VARIANTS
-    for weights in INITIAL_WEIGHTS
+    for weights in NAMES["initial_weights"]
 )
 
 CONFIG = ExperimentConfig(

@@ -1,7 +1,7 @@
 """Appendix: the object collection task of Barreto et al., three kinds of object."""
 
-from experiments.config import ExperimentConfig, Part
 from experiments.configs._shared import BARRETO, OBJECT_COLLECTION_PROFILES, object_collection_agents
+from sfr_fa.runs.config import ExperimentConfig, Part
 
 CONFIG = ExperimentConfig(
     name="barreto",

@@ -1,7 +1,7 @@
 """A taste of transfer for `make demo`: Q, SF and SFR on a handful of general tasks."""
 
-from experiments.config import ExperimentConfig, Part, Profile
 from experiments.configs._shared import GENERAL, SF, SFR, Q
+from sfr_fa.runs.config import ExperimentConfig, Part, Profile
 
 CONFIG = ExperimentConfig(
     name="demo",

@@ -1,6 +1,5 @@
 """The paper's grid search in object collection: all combinations of rates, both kinds of tasks."""
 
-from experiments.config import ExperimentConfig, Part, Profile, grid
 from experiments.configs._shared import (
     CSFR_4,
     GENERAL,
@@ -16,7 +15,7 @@ from experiments.configs._shared import (
     mb_sfr_r,
     sfr_r,
 )
-from sfr_fa.runner import AgentSetup
+from sfr_fa.runs.config import AgentSetup, ExperimentConfig, Part, Profile, grid
 
 ALPHA = (0.0025, 0.005, 0.025)
 ALPHA_R = (0.025, 0.05, 0.075)

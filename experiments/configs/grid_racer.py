@@ -1,6 +1,5 @@
 """The paper's grid search in the racer: 72 combinations of rates."""
 
-from experiments.config import ExperimentConfig, Part, Profile, grid
 from experiments.configs._shared import (
     CSFR,
     CSFR_3,
@@ -14,6 +13,7 @@ from experiments.configs._shared import (
     SF_R,
     Q,
 )
+from sfr_fa.runs.config import ExperimentConfig, Part, Profile, grid
 
 ALPHA = (0.0025, 0.005, 0.025, 0.5)
 ALPHA_W = (0.025, 0.05, 0.075)

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from experiments.config import ExperimentConfig, Part
 from experiments.configs._shared import BARRETO, GENERAL, LINEAR, MB_SFR, OBJECT_COLLECTION_PROFILES
+from sfr_fa.runs.config import ExperimentConfig, Part
 
 AGENTS = tuple(
     replace(MB_SFR, label=f"MB SFR, {name}", model_rule=rule)

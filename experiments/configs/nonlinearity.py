@@ -1,8 +1,7 @@
 """Fig. 2c: general reward functions of seven levels of non-linearity."""
 
-from experiments.config import ExperimentConfig, Part
 from experiments.configs._shared import OBJECT_COLLECTION_PROFILES, SF, SFR, Q
-from sfr_fa.runner import Setting
+from sfr_fa.runs.config import ExperimentConfig, Part, Setting
 
 CONFIG = ExperimentConfig(
     name="nonlinearity",

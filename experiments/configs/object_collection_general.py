@@ -1,7 +1,7 @@
 """Fig. 2d: the object collection environment with general reward functions."""
 
-from experiments.config import ExperimentConfig, Part
 from experiments.configs._shared import GENERAL, OBJECT_COLLECTION_PROFILES, object_collection_agents
+from sfr_fa.runs.config import ExperimentConfig, Part
 
 CONFIG = ExperimentConfig(
     name="object_collection_general",

@@ -1,7 +1,7 @@
 """Fig. 2b: the object collection environment with linear reward functions."""
 
-from experiments.config import ExperimentConfig, Part
 from experiments.configs._shared import LINEAR, OBJECT_COLLECTION_PROFILES, object_collection_agents
+from sfr_fa.runs.config import ExperimentConfig, Part
 
 CONFIG = ExperimentConfig(
     name="object_collection_linear",

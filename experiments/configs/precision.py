@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from experiments.config import ExperimentConfig, Part
 from experiments.configs._shared import GENERAL, LINEAR, OBJECT_COLLECTION_PROFILES, SF, SFR
+from sfr_fa.runs.config import ExperimentConfig, Part
 
 AGENTS = tuple(
     replace(agent, label=f"{agent.label} {precision}", precision=precision)

@@ -1,6 +1,5 @@
 """Fig. 3b: the racer; each agent at the better of two rates."""
 
-from experiments.config import ExperimentConfig, Part, grid
 from experiments.configs._shared import (
     CSFR,
     CSFR_3,
@@ -14,6 +13,7 @@ from experiments.configs._shared import (
     SF_R,
     Q,
 )
+from sfr_fa.runs.config import ExperimentConfig, Part, grid
 
 ALPHA = (0.0025, 0.005)
 

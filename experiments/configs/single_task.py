@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from experiments.config import ExperimentConfig, Part
 from experiments.configs._shared import GENERAL, LINEAR, OBJECT_COLLECTION_PROFILES, SF, SFR, Q
+from sfr_fa.runs.config import ExperimentConfig, Part
 
 AGENTS = tuple(replace(agent, transfer="none") for agent in (Q, SF, SFR))
 

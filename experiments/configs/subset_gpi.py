@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from experiments.config import ExperimentConfig, Part
 from experiments.configs._shared import GENERAL, OBJECT_COLLECTION_PROFILES, SFR
+from sfr_fa.runs.config import ExperimentConfig, Part
 
 SUBSETS = (
     *(f"nearest {m}" for m in (1, 2, 5, 10, 20)),

@@ -4,22 +4,22 @@ from sfr_fa.agents.approximators import Approximator, FeatureSubnetworks, Linear
 from sfr_fa.agents.cumulants import delta_rule, squares
 from sfr_fa.agents.errors import DivergedError
 from sfr_fa.agents.features import LearnedFeatures
-from sfr_fa.agents.gpi_agent import (
-    AgentStreams,
-    GpiAgent,
+from sfr_fa.agents.gpi_agent import GpiAgent
+from sfr_fa.agents.readouts import LinearRewardModel, MlpRewardModel
+from sfr_fa.agents.settings import (
+    AgentSettings,
     clip_at_zero,
     no_clip,
     squares_averaged_over_dimensions,
     summed_squares,
 )
-from sfr_fa.agents.readouts import LinearRewardModel, MlpRewardModel
-from sfr_fa.agents.specs import AGENT_SPECS, AgentSpec, make_agent
+from sfr_fa.agents.specs import AGENT_SPECS, AgentSpec, agent_spec, make_agent
 from sfr_fa.agents.transition import Transition
 
 __all__ = [
     "AGENT_SPECS",
+    "AgentSettings",
     "AgentSpec",
-    "AgentStreams",
     "Approximator",
     "DivergedError",
     "FeatureSubnetworks",
@@ -30,6 +30,7 @@ __all__ = [
     "MlpRewardModel",
     "Transition",
     "ValueShape",
+    "agent_spec",
     "clip_at_zero",
     "delta_rule",
     "make_agent",

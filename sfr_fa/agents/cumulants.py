@@ -23,7 +23,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from sfr_fa.arrays import INITIAL_DEVIATION, FloatArray, positive_integer, positive_number
+from sfr_fa.arrays import INITIAL_DEVIATION, FloatArray, positive_integer
 from sfr_fa.feature_spaces import BoxFeatures, DiscreteFeatures, FeatureSpace
 from sfr_theory.errors import InputError
 
@@ -200,7 +200,6 @@ class OneStepModel:
 
     def __post_init__(self) -> None:
         _need_discrete(self.space)
-        self.learning_rate = positive_number(self.learning_rate, "model_learning_rate")
         model = LogitsPerAction(self.state_dim, self.num_actions, self.space.size, self.rng)
         self.model = model.to(self.dtype)
         self.optimiser = torch.optim.SGD(self.model.parameters(), lr=self.learning_rate)

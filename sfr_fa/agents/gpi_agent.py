@@ -24,8 +24,8 @@ floor(u_2 A). So `rng.random((T, 2))` drawn ahead replays T steps.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import functools
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,57 +34,19 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from sfr_fa.agents.approximators import Approximator, ValueShape
+from sfr_fa.agents.approximators import ValueShape
 from sfr_fa.agents.checkpoint import describe, read_checkpoint, write_checkpoint
 from sfr_fa.agents.cumulants import Cumulant
 from sfr_fa.agents.errors import DivergedError
 from sfr_fa.agents.features import EnvironmentFeatures, FeatureMap, one_member
-from sfr_fa.agents.gpi_policies import GpiPolicies, all_policies
-from sfr_fa.agents.policies import NewTask, OptimiserFactory, PolicyLibrary
+from sfr_fa.agents.policies import NewTask, PolicyLibrary
 from sfr_fa.agents.readouts import Readout, ReadoutRule, readout_vector
+from sfr_fa.agents.settings import AgentSettings, Clip, clip_at_zero, no_clip
 from sfr_fa.agents.transition import Transition, check_size, check_state, check_transition
-from sfr_fa.arrays import FloatArray, finite_number, positive_integer
+from sfr_fa.arrays import FloatArray
 from sfr_fa.tasks import Task, TaskOrFunction, as_task
 from sfr_theory.errors import InputError
 from sfr_theory.gpi import gpi_choice
-
-# --- Parts: how values are clipped, how errors are summed -----------------------------------------
-
-Clip = Callable[[Tensor], Tensor]
-Loss = Callable[[Tensor], Tensor]
-
-
-def clip_at_zero(values: Tensor) -> Tensor:
-    """max(0, values): for discounted sums of what is never negative."""
-    return values.clamp(min=0)
-
-
-def no_clip(values: Tensor) -> Tensor:
-    """The values as they are."""
-    return values
-
-
-def summed_squares(error: Tensor) -> Tensor:
-    """sum_{k,x} error_{k,x}^2, as the listings print it; `error` has shape (groups, size)."""
-    return error.square().sum()
-
-
-def squares_averaged_over_dimensions(error: Tensor) -> Tensor:
-    """1/n sum_k sum_x error_{k,x}^2 over the n feature dimensions, as eq:loss_cxi prints it."""
-    return error.square().sum() / error.shape[0]
-
-
-@dataclass(frozen=True)
-class AgentStreams:
-    """The generators that an agent draws from; see the module's text for what and when."""
-
-    weights: np.random.Generator
-    exploration: np.random.Generator
-
-    @staticmethod
-    def spawn(rng: np.random.Generator) -> AgentStreams:
-        weights, exploration = rng.spawn(2)
-        return AgentStreams(weights, exploration)
 
 
 class _Choice(NamedTuple):
@@ -107,45 +69,22 @@ class GpiAgent:
 
     def __init__(
         self,
+        settings: AgentSettings,
         *,
-        state_dim: int,
-        num_actions: int,
         feature_map: FeatureMap,
         cumulant: Cumulant,
         readout: ReadoutRule,
         new_task: NewTask,
-        approximator: Approximator,
-        optimiser: OptimiserFactory,
-        gamma: float,
-        epsilon: float,
-        streams: AgentStreams,
-        clip: Clip | None = None,
-        gpi_policies: GpiPolicies = all_policies,
-        loss: Loss = summed_squares,
-        dtype: torch.dtype = torch.float32,
     ) -> None:
-        state_dim = positive_integer(state_dim, "state_dim")
-        num_actions = positive_integer(num_actions, "num_actions")
-        gamma, epsilon = finite_number(gamma, "gamma"), finite_number(epsilon, "epsilon")
-        if not 0 <= gamma < 1:
-            raise InputError(f"gamma is {gamma}; it must be at least 0 and below 1")
-        if not 0 <= epsilon <= 1:
-            raise InputError(f"epsilon is {epsilon}; it must be a probability")
-        if dtype not in (torch.float32, torch.float64):
-            raise InputError(f"dtype is {dtype}; it must be torch.float32 or torch.float64")
-        for name, function in (("clip", clip or no_clip), ("loss", loss), ("new_task", new_task),
-                               ("approximator", approximator), ("optimiser", optimiser),
-                               ("gpi_policies", gpi_policies)):  # fmt: skip
-            if not callable(function):
-                raise InputError(f"{name} is {function!r}; it must be a function")
-        self.state_dim, self.num_actions = state_dim, num_actions
-        self.gamma, self.epsilon, self.dtype = gamma, epsilon, dtype
+        self.state_dim, self.num_actions = settings.state_dim, settings.num_actions
+        self.gamma, self.epsilon, self.dtype = settings.gamma, settings.epsilon, settings.dtype
+        self.loss, self.gpi_policies, self.streams = settings.loss, settings.gpi_policies, settings.streams
         self.feature_map, self.cumulant, self.readout_rule = feature_map, cumulant, readout
-        self.new_task, self.loss, self.streams = new_task, loss, streams
-        self.gpi_policies = gpi_policies
-        self.clip: Clip = clip or (clip_at_zero if cumulant.nonnegative else no_clip)
-        self.shape = ValueShape(state_dim, num_actions, cumulant.groups, cumulant.size)
-        self.policies = PolicyLibrary(approximator, self.shape, optimiser, dtype)
+        self.new_task = new_task
+        self.clip: Clip = settings.clip or (clip_at_zero if cumulant.nonnegative else no_clip)
+        self.shape = ValueShape(self.state_dim, self.num_actions, cumulant.groups, cumulant.size)
+        optimiser = functools.partial(settings.optimiser, lr=settings.learning_rate)
+        self.policies = PolicyLibrary(settings.approximator, self.shape, optimiser, self.dtype)
         self.readouts: list[Readout] = []
         self.participants: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         """Indices of the policies that take part in GPI during the current task."""
@@ -155,11 +94,11 @@ class GpiAgent:
         self._failure: str | None = None
         parts = {
             "feature_map": feature_map, "cumulant": cumulant, "readout": readout, "new_task": new_task,
-            "clip": self.clip, "gpi_policies": gpi_policies, "loss": loss, "approximator": approximator,
-            "optimiser": optimiser,
-            "state_dim": state_dim, "num_actions": num_actions, "gamma": gamma, "epsilon": epsilon,
-            "dtype": dtype,
-            "generators": (streams.weights.bit_generator, streams.exploration.bit_generator),
+            "clip": self.clip, "gpi_policies": self.gpi_policies, "loss": self.loss,
+            "approximator": settings.approximator, "optimiser": optimiser,
+            "state_dim": self.state_dim, "num_actions": self.num_actions,
+            "gamma": self.gamma, "epsilon": self.epsilon, "dtype": self.dtype,
+            "generators": (self.streams.weights.bit_generator, self.streams.exploration.bit_generator),
         }  # fmt: skip
         self.description = {name: describe(part) for name, part in parts.items()}
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ class PolicyLibrary:
         self, approximator: Approximator, shape: ValueShape, optimiser: OptimiserFactory, dtype: torch.dtype
     ) -> None:
         self.approximator = approximator
-        self._shape = shape
+        self.shape = shape
         self.optimiser = optimiser
         self._dtype = dtype
         self.modules: list[nn.Module] = []
@@ -104,7 +105,7 @@ class PolicyLibrary:
             found = {name: tuple(buffer.shape) for name, buffer in saved.items()}
             if expected != found:
                 raise InputError(f"the saved networks have buffers {found}; this agent's have {expected}")
-        loaded = PolicyLibrary(self.approximator, self._shape, self.optimiser, self._dtype)
+        loaded = PolicyLibrary(self.approximator, self.shape, self.optimiser, self._dtype)
         for k, optimiser_state in enumerate(optimiser_states):
             module = copy.deepcopy(template)
             with torch.no_grad():
@@ -117,7 +118,7 @@ class PolicyLibrary:
         self.__dict__.update(loaded.__dict__)
 
     def _new_module(self, rng: np.random.Generator) -> nn.Module:
-        module = self.approximator(self._shape, rng)
+        module = self.approximator(self.shape, rng)
         if not isinstance(module, nn.Module):
             raise InputError(f"the approximator returned {module!r}; it must be a torch.nn.Module")
         module = module.to(self._dtype)
@@ -129,17 +130,17 @@ class PolicyLibrary:
         parameters = {name: parameter[None] for name, parameter in module.named_parameters()}
         if not parameters:
             raise InputError("the approximator has no parameters; there is nothing to learn")
-        state = torch.linspace(-1, 1, self._shape.state_dim, dtype=self._dtype)[None]
+        state = torch.linspace(-1, 1, self.shape.state_dim, dtype=self._dtype)[None]
         with torch.no_grad():
             try:
                 output = module(state)
                 answers = [stacked_values(module, parameters, state) for _ in range(2)]
             except Exception as error:
                 raise InputError(
-                    f"the approximator fails on a batch of states of shape (1, {self._shape.state_dim}), "
+                    f"the approximator fails on a batch of states of shape (1, {self.shape.state_dim}), "
                     f"alone or stacked by torch.func.vmap: {error}"
                 ) from error
-        needed = (1, self._shape.num_actions, self._shape.dimensions)
+        needed = (1, self.shape.num_actions, self.shape.dimensions)
         for result, shape in ((output, needed), (answers[0], (1, *needed))):
             if not isinstance(result, Tensor):
                 raise InputError(f"the approximator returns {type(result).__name__}; it must return a tensor")
@@ -192,12 +193,26 @@ NewTask = Callable[[PolicyLibrary, np.random.Generator], None]
 """What happens to the stored policies when a task starts; the last policy is the one to be learned."""
 
 
-def copy_previous(library: PolicyLibrary, rng: np.random.Generator) -> None:
+@dataclass(frozen=True)
+class CopyPrevious:
     """Keep all policies; the new one starts as a copy of the last (all agents but Q)."""
-    if len(library):
-        library.add_copy_of_last()
-    else:
-        library.add_fresh(rng)
+
+    first_weights: Callable[[ValueShape, np.random.Generator], Tensor] | None = None
+    """Linear weights (A, D, state) of the very first policy, in place of those that its module draws."""
+
+    def __call__(self, library: PolicyLibrary, rng: np.random.Generator) -> None:
+        if len(library):
+            library.add_copy_of_last()
+        elif self.first_weights is None:
+            library.add_fresh(rng)
+        else:
+            library.add_fresh(np.random.default_rng(0))
+            if "weight" not in library.parameters:
+                raise InputError("initial_weights are for linear values; networks have the paper's")
+            library.parameters["weight"][0].copy_(self.first_weights(library.shape, rng))
+
+
+copy_previous = CopyPrevious()
 
 
 def start_afresh(library: PolicyLibrary, rng: np.random.Generator) -> None:

@@ -27,7 +27,7 @@ from torch import Tensor, nn
 
 from sfr_fa.agents.cumulants import TentCode
 from sfr_fa.agents.errors import DivergedError
-from sfr_fa.arrays import INITIAL_DEVIATION, FloatArray, finite_array, positive_number
+from sfr_fa.arrays import INITIAL_DEVIATION, FloatArray, finite_array
 from sfr_fa.feature_spaces import DiscreteFeatures, FeatureSpace
 from sfr_fa.reward_fitting import WeightFit, l1_weights
 from sfr_fa.tasks import AdditiveReward, LinearTask, Task, checked_rewards, rewards_of
@@ -332,7 +332,6 @@ class LearnedOnline:
     learning_rate: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "learning_rate", positive_number(self.learning_rate, "reward_learning_rate"))
         if self.known.linear_only and not _is_linear(self.model):
             raise InputError(
                 "successor features and tent codes value linear reward models only (LinearRewardModel); "

@@ -1,39 +1,36 @@
-"""The agents of the paper, each a choice of parts.
+"""The agents of the paper, each a row of parts.
 
     features   from the environment, or learned (the -h agents)
     cumulant   what is summed (sfr_fa.agents.cumulants)
     readout    where rewards are read to value it; given, or learned online (the -R and -h agents)
     new task   what a new task does to the stored policies
 
-A part is a function that builds it from the settings of `make_agent`; a setting that no part has asked for is
-refused. A new agent is a new row: `make_agent` takes a row in place of a name.
+A part is a `Builder`: a function that builds it from what comes before it and from the settings, together
+with the settings that it needs or takes. So a row tells what it is (what it learns, which rates it has), and
+everybody asks the row. A new agent is a new row: `make_agent`, engines, configs ("module:ROW") and films take
+a row in place of a name.
 """
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
-from dataclasses import dataclass
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
-import torch
-from torch.optim import Optimizer
 
-from sfr_fa.agents.approximators import Approximator, LinearPerAction
 from sfr_fa.agents.cumulants import (
     Cumulant,
     FeatureCumulant,
     Indicator,
-    ModelRule,
     OneStepModel,
     RewardCumulant,
     TentCode,
     delta_rule,
 )
 from sfr_fa.agents.features import EnvironmentFeatures, FeatureMap, LearnedFeatureMap, NoFeatures
-from sfr_fa.agents.gpi_agent import AgentStreams, Clip, GpiAgent, Loss, summed_squares
-from sfr_fa.agents.gpi_policies import GpiPolicies, all_policies
+from sfr_fa.agents.gpi_agent import GpiAgent
 from sfr_fa.agents.policies import NewTask, copy_previous, start_afresh
 from sfr_fa.agents.readouts import (
     AtBins,
@@ -44,53 +41,56 @@ from sfr_fa.agents.readouts import (
     LinearRewardModel,
     OneForReward,
     ReadoutRule,
-    RewardModel,
     Weights,
 )
-from sfr_fa.arrays import FloatArray, positive_integer, positive_number
+from sfr_fa.agents.settings import RATES, AgentSettings
+from sfr_fa.arrays import FloatArray
 from sfr_fa.feature_spaces import BoxFeatures, DiscreteFeatures, FeatureSpace
-from sfr_fa.reward_fitting import WeightFit, l1_weights
+from sfr_fa.reward_fitting import l1_weights
+from sfr_fa.streams import Streams
 from sfr_theory.errors import InputError
 
-
-class Settings:
-    """What `make_agent` was told; remembers which settings the parts have asked for."""
-
-    def __init__(self, agent: str, given: dict[str, Any]) -> None:
-        self.agent = agent
-        self._given = {name: value for name, value in given.items() if value is not None}
-        self._used: set[str] = set()
-
-    def need(self, name: str, why: str) -> Any:
-        """A setting without which the agent cannot be built."""
-        if name not in self._given:
-            raise InputError(f"{self.agent} {why}: it needs {name}")
-        return self.take(name, None)
-
-    def take(self, name: str, default: Any) -> Any:
-        self._used.add(name)
-        return self._given.get(name, default)
-
-    def refuse_unused(self) -> None:
-        unused = sorted(set(self._given) - self._used)
-        if unused:
-            raise InputError(f"{self.agent} has no use for {', '.join(unused)}; leave it out")
+FOR_SOME_AGENTS = ("feature_map", "reward_learning_rate", "model_learning_rate", "model_rule", "reward_model",
+                   "weight_fit", "fit_points", "bins")  # fmt: skip
+"""Settings that are refused where no part asks for them."""
 
 
-# --- The parts, built from settings ---------------------------------------------------------------
+@dataclass(frozen=True)
+class Builder:
+    """How a part is built, from the part before it and the settings."""
 
-BuildFeatures = Callable[[Settings], FeatureMap]
-BuildCumulant = Callable[[FeatureMap, Settings], Cumulant]
-BuildReadout = Callable[[Any, Settings], ReadoutRule]
+    build: Callable[[Any, AgentSettings], Any]
+    needs: Mapping[str, str] = field(default_factory=dict)
+    """Settings without which it cannot be built, each with the reason: the agent "learns ..."."""
+    takes: tuple[str, ...] = ()
+    """Settings that it also uses if they are given."""
 
 
-def no_features(settings: Settings) -> FeatureMap:
-    settings.take("feature_space", None)
-    return NoFeatures()
+@dataclass(frozen=True)
+class CumulantBuilder(Builder):
+    """A part that is summed."""
+
+    family: str = "own"
+    """Agents of one family sum the same and differ in what they are told: a colour in figures."""
+    space_of: Callable[[FeatureSpace], FeatureSpace] = lambda space: space
+    """The feature space that it works on, made from the environment's."""
+    from_indicator: Callable[[DiscreteFeatures], FloatArray] | None = None
+    """M (F, D) with E[c_t] = sum_j M_j P(phi_t = phi_j), for cumulants of discrete features."""
 
 
-def environment(settings: Settings) -> FeatureMap:
-    space = settings.need("feature_space", "learns from the environment's features")
+@dataclass(frozen=True)
+class ReadoutBuilder(Builder):
+    """A part that values cumulants."""
+
+    linear_only: bool = True
+    """Whether a reward model that it learns must be linear."""
+
+
+# --- The parts ------------------------------------------------------------------------------------
+
+
+def _environment(_: Any, settings: AgentSettings) -> FeatureMap:
+    space = settings.feature_space
     if isinstance(space, (DiscreteFeatures, BoxFeatures)):
         return EnvironmentFeatures(space)
     raise InputError(
@@ -99,80 +99,93 @@ def environment(settings: Settings) -> FeatureMap:
     )
 
 
-def learned_features(settings: Settings) -> FeatureMap:
-    settings.take("feature_space", None)
-    feature_map = settings.need("feature_map", "learns from learned features")
+def _learned_features(_: Any, settings: AgentSettings) -> FeatureMap:
+    feature_map = settings.feature_map
     if not isinstance(feature_map, LearnedFeatureMap):
         raise InputError(
             f"feature_map is {feature_map!r}; it must be LearnedFeatures(matrix), or a function of "
             f"transitions with state_dim and space"
         )
-    state_dim = settings.take("state_dim", None)
-    if feature_map.state_dim != state_dim:
+    if feature_map.state_dim != settings.state_dim:
         raise InputError(
             f"feature_map was learned on states of {feature_map.state_dim} dimensions; this agent's have "
-            f"{state_dim}"
+            f"{settings.state_dim}"
         )
     return feature_map
 
 
-def reward(features: FeatureMap, settings: Settings) -> Cumulant:
-    return RewardCumulant()
-
-
-def phi(features: Any, settings: Settings) -> Cumulant:
-    return FeatureCumulant(features.space)
-
-
-def indicator(features: Any, settings: Settings) -> Cumulant:
-    return Indicator(features.space)
-
-
-def one_step_model(features: Any, settings: Settings) -> Cumulant:
+def _one_step_model(features: Any, settings: AgentSettings) -> Cumulant:
     return OneStepModel(
         features.space,
-        settings.take("state_dim", None),
-        settings.take("num_actions", None),
-        settings.need("model_learning_rate", "learns a one-step feature model"),
-        settings.take("streams", None).weights,
-        settings.take("dtype", None),
-        settings.take("model_rule", delta_rule),
+        settings.state_dim,
+        settings.num_actions,
+        settings.model_learning_rate or 0.0,
+        settings.streams.weights,
+        settings.dtype,
+        settings.model_rule or delta_rule,
     )
 
 
-def tent_code(features: Any, settings: Settings) -> Cumulant:
-    return TentCode(features.space, settings.take("bins", 11))
+def _tent_code(features: Any, settings: AgentSettings) -> Cumulant:
+    return TentCode(features.space, 11 if settings.bins is None else settings.bins)
 
 
-def weights(cumulant: Any, settings: Settings) -> KnownReward:
-    fit, points = settings.take("weight_fit", l1_weights), settings.take("fit_points", None)
-    return Weights(cumulant.space, fit, points)
+def _weights(cumulant: Any, settings: AgentSettings) -> KnownReward:
+    return Weights(cumulant.space, settings.weight_fit or l1_weights, settings.fit_points)
 
 
-def at_features(cumulant: Any, settings: Settings) -> KnownReward:
-    return AtFeatures(cumulant.space)
+def smallest_box(space: FeatureSpace) -> FeatureSpace:
+    """The box that a discrete set of features fills; a box stays as it is."""
+    if isinstance(space, DiscreteFeatures):
+        return BoxFeatures(space.vectors.min(axis=0), space.vectors.max(axis=0))
+    return space
 
 
-def at_bins(cumulant: Any, settings: Settings) -> KnownReward:
-    return AtBins(cumulant)
+no_features = Builder(lambda _, settings: NoFeatures())
+environment = Builder(_environment, {"feature_space": "learns from the environment's features"})
+learned_features = Builder(_learned_features, {"feature_map": "learns from learned features"})
+
+reward = CumulantBuilder(lambda features, settings: RewardCumulant(), family="Q")
+phi = CumulantBuilder(
+    lambda features, settings: FeatureCumulant(features.space),
+    family="SF", from_indicator=lambda space: space.vectors,
+)  # fmt: skip
+indicator = CumulantBuilder(
+    lambda features, settings: Indicator(features.space),
+    family="SFR", from_indicator=lambda space: np.eye(space.size),
+)  # fmt: skip
+one_step_model = CumulantBuilder(
+    _one_step_model, {"model_learning_rate": "learns a one-step feature model"}, ("model_rule",),
+    family="MB SFR", from_indicator=lambda space: np.eye(space.size),
+)  # fmt: skip
+tent_code = CumulantBuilder(_tent_code, takes=("bins",), family="CSFR", space_of=smallest_box)
+
+one = ReadoutBuilder(lambda cumulant, settings: OneForReward())
+weights = ReadoutBuilder(
+    lambda cumulant, settings: Weights(
+        cumulant.space, settings.weight_fit or l1_weights, settings.fit_points
+    ),
+    takes=("weight_fit", "fit_points"),
+)
+at_features = ReadoutBuilder(lambda cumulant, settings: AtFeatures(cumulant.space), linear_only=False)
+at_bins = ReadoutBuilder(lambda cumulant, settings: AtBins(cumulant))
 
 
-def one(cumulant: Any, settings: Settings) -> ReadoutRule:
-    return OneForReward()
-
-
-def given(read: Callable[[Any, Settings], KnownReward]) -> BuildReadout:
+def given(read: ReadoutBuilder) -> ReadoutBuilder:
     """The reward function comes with the task."""
-    return lambda cumulant, settings: Given(read(cumulant, settings))
+    return replace(read, build=lambda cumulant, settings: Given(read.build(cumulant, settings)))
 
 
-def learned(read: Callable[[Any, Settings], KnownReward]) -> BuildReadout:
+def learned(read: ReadoutBuilder) -> ReadoutBuilder:
     """The reward function is learned online."""
-    return lambda cumulant, settings: LearnedOnline(
-        read(cumulant, settings),
-        settings.take("reward_model", LinearRewardModel),
-        settings.need("reward_learning_rate", "learns the reward function online"),
-    )
+
+    def build(cumulant: Any, settings: AgentSettings) -> ReadoutRule:
+        known: KnownReward = read.build(cumulant, settings)
+        model = settings.reward_model or LinearRewardModel
+        return LearnedOnline(known, model, settings.reward_learning_rate or 0.0)
+
+    needs = {**read.needs, "reward_learning_rate": "learns the reward function online"}
+    return replace(read, build=build, needs=needs, takes=(*read.takes, "reward_model"))
 
 
 # --- The agents -----------------------------------------------------------------------------------
@@ -180,12 +193,45 @@ def learned(read: Callable[[Any, Settings], KnownReward]) -> BuildReadout:
 
 @dataclass(frozen=True)
 class AgentSpec:
-    """One row of the table: how each part of an agent is built."""
+    """One row of the table: how each part of an agent is built, and what follows from that."""
 
-    features: BuildFeatures
-    cumulant: BuildCumulant
-    readout: BuildReadout
+    features: Builder
+    cumulant: CumulantBuilder
+    readout: ReadoutBuilder
     new_task: NewTask
+
+    @property
+    def needs(self) -> dict[str, str]:
+        """Settings without which the agent cannot be built, with reasons."""
+        return {**self.features.needs, **self.cumulant.needs, **self.readout.needs}
+
+    @property
+    def uses(self) -> set[str]:
+        """Settings that are not for nothing."""
+        return {*self.needs, *self.features.takes, *self.cumulant.takes, *self.readout.takes}
+
+    @property
+    def family(self) -> str:
+        return self.cumulant.family
+
+    @property
+    def rates(self) -> tuple[str, ...]:
+        """The learning rates that it has."""
+        return tuple(rate for rate in RATES if rate == "learning_rate" or rate in self.uses)
+
+    @property
+    def learns_features(self) -> bool:
+        """Whether its features are learned beforehand, from the transitions of another agent."""
+        return "feature_map" in self.uses
+
+    @property
+    def learns_rewards(self) -> bool:
+        return "reward_learning_rate" in self.uses
+
+    @property
+    def fits_rewards(self) -> bool:
+        """Whether it fits weights to rewards that are given, in a box on features that occur there."""
+        return "fit_points" in self.uses and not self.learns_rewards
 
 
 AGENT_SPECS = {
@@ -204,104 +250,61 @@ AGENT_SPECS = {
 }  # fmt: skip
 
 
+def agent_spec(agent: Any) -> AgentSpec:
+    """The row of a name, one of yours by "module:ROW", or a row itself."""
+    found = agent
+    if isinstance(agent, str):
+        module, colon, row = agent.partition(":")
+        try:
+            found = getattr(importlib.import_module(module), row) if colon else AGENT_SPECS[agent]
+        except KeyError:
+            raise InputError(
+                f"there is no agent {agent!r}; the agents are {', '.join(AGENT_SPECS)}, or module:ROW"
+            ) from None
+        except (ImportError, AttributeError) as error:
+            raise InputError(f"there is no agent {agent!r}: {error}") from None
+    if not isinstance(found, AgentSpec):
+        raise InputError(f"agent is {agent!r}; it must be a name ({', '.join(AGENT_SPECS)}) or an AgentSpec")
+    return found
+
+
 def make_agent(
     agent: str | AgentSpec,
     state_dim: int,
     num_actions: int,
-    feature_space: FeatureSpace | None,
+    feature_space: FeatureSpace | None = None,
     *,
-    gamma: float,
-    epsilon: float,
-    learning_rate: float,
-    rng: np.random.Generator | AgentStreams | int,
-    reward_learning_rate: float | None = None,
-    model_learning_rate: float | None = None,
-    model_rule: ModelRule | None = None,
-    feature_map: LearnedFeatureMap | None = None,
-    reward_model: RewardModel | None = None,
-    weight_fit: WeightFit | None = None,
-    fit_points: FloatArray | None = None,
-    bins: int | None = None,
-    approximator: Approximator = LinearPerAction,
-    optimiser: Callable[..., Optimizer] = torch.optim.SGD,
-    clip: Clip | None = None,
-    gpi_policies: GpiPolicies = all_policies,
-    loss: Loss = summed_squares,
-    dtype: torch.dtype = torch.float32,
+    seed: int | Streams = 0,
+    **settings: Any,
 ) -> GpiAgent:
     """An agent of the paper by its name in AGENT_SPECS, or any other AgentSpec.
 
-    feature_space         the environment's features; None for agents that do not read them
-    learning_rate         alpha, of the value networks
-    rng                   spawns the streams of initial weights and of exploration; or its seed, or both ready
-                          made
-    reward_learning_rate  alpha_w or alpha_R, for agents that learn the reward online (-R, -h)
-    model_learning_rate   beta, for the one-step model (MB)
-    model_rule            how the one-step model learns: delta_rule (default), or squares as printed
-    feature_map           learned features, for -h agents
-    reward_model          LinearRewardModel (default) or MlpRewardModel, for SFR-R and MB SFR-R
-    weight_fit            how SF fits weights to a reward that is not linear: l1_weights (default),
-                          least_squares_weights or printed_rule_weights of sfr_fa.reward_fitting
-    fit_points            features on which it is fitted; the whole set, if features are discrete
-    bins                  U of the tent code, 11 if not given
-    approximator          (ValueShape, Generator) -> nn.Module: LinearPerAction, FeatureSubnetworks, or yours
-    optimiser             called as optimiser(parameters, lr=learning_rate) for each policy
-    clip                  clip_at_zero or no_clip; by default what the cumulant allows
-    gpi_policies          all_policies (default), or Nearest(m), Recent(m), Random(m) of
-                          sfr_fa.agents.gpi_policies
-    loss                  summed_squares (the listings) or squares_averaged_over_dimensions (eq:loss_cxi)
+    `settings` are those of `sfr_fa.agents.AgentSettings` (gamma, epsilon, learning_rate, ...); one that this
+    agent has no use for is refused.
     """
-    if isinstance(agent, str) and agent not in AGENT_SPECS:
-        raise InputError(f"there is no agent {agent!r}; the agents are {', '.join(AGENT_SPECS)}")
-    if not isinstance(agent, (str, AgentSpec)):
-        raise InputError(f"agent is {agent!r}; it must be a name ({', '.join(AGENT_SPECS)}) or an AgentSpec")
-    name, spec = (agent, AGENT_SPECS[agent]) if isinstance(agent, str) else ("this agent", agent)
-    state_dim = positive_integer(state_dim, "state_dim")
-    num_actions = positive_integer(num_actions, "num_actions")
-    learning_rate = positive_number(learning_rate, "learning_rate")
-    for label, function in (("optimiser", optimiser), ("weight_fit", weight_fit or l1_weights),
-                            ("model_rule", model_rule or delta_rule),
-                            ("reward_model", reward_model or LinearRewardModel)):  # fmt: skip
-        if not callable(function):
-            raise InputError(f"{label} is {function!r}; it must be a function or a class")
-    streams = _streams(rng)
-    general = {"state_dim": state_dim, "num_actions": num_actions, "streams": streams, "dtype": dtype}
-    optional = {
-        "feature_space": feature_space, "reward_learning_rate": reward_learning_rate,
-        "model_learning_rate": model_learning_rate, "model_rule": model_rule, "feature_map": feature_map,
-        "reward_model": reward_model, "weight_fit": weight_fit, "fit_points": fit_points, "bins": bins,
-    }  # fmt: skip
-    settings = Settings(name, general | optional)
-    for setting in general:
-        settings.take(setting, None)
-    features = spec.features(settings)
-    cumulant = spec.cumulant(features, settings)
-    readout = spec.readout(cumulant, settings)
-    settings.refuse_unused()
-    return GpiAgent(
+    spec = agent_spec(agent)
+    name = agent if isinstance(agent, str) else "this agent"
+    unknown = set(settings) - {entry.name for entry in fields(AgentSettings)}
+    if unknown:
+        raise TypeError(
+            f"make_agent has no setting {', '.join(sorted(unknown))}; see sfr_fa.agents.AgentSettings"
+        )
+    if isinstance(feature_space, (DiscreteFeatures, BoxFeatures)):
+        feature_space = spec.cumulant.space_of(feature_space)
+    told = AgentSettings(
         state_dim=state_dim,
         num_actions=num_actions,
-        feature_map=features,
-        cumulant=cumulant,
-        readout=readout,
-        new_task=spec.new_task,
-        approximator=approximator,
-        optimiser=functools.partial(optimiser, lr=learning_rate),
-        gamma=gamma,
-        epsilon=epsilon,
-        streams=streams,
-        clip=clip,
-        gpi_policies=gpi_policies,
-        loss=loss,
-        dtype=dtype,
+        feature_space=feature_space,
+        streams=Streams.spawn(seed),
+        **settings,
     )
-
-
-def _streams(rng: np.random.Generator | AgentStreams | int) -> AgentStreams:
-    if isinstance(rng, AgentStreams):
-        return rng
-    if isinstance(rng, (int, np.integer)) and not isinstance(rng, bool) and rng >= 0:
-        rng = np.random.default_rng(rng)
-    if not isinstance(rng, np.random.Generator):
-        raise InputError(f"rng is {rng!r}; it must be a numpy.random.Generator, a seed, or AgentStreams")
-    return AgentStreams.spawn(rng)
+    for setting, why in spec.needs.items():
+        if getattr(told, setting) is None:
+            raise InputError(f"{name} {why}: it needs {setting}")
+    unused = [s for s in FOR_SOME_AGENTS if getattr(told, s) is not None and s not in spec.uses]
+    if unused:
+        raise InputError(f"{name} has no use for {', '.join(unused)}; leave it out")
+    features = spec.features.build(None, told)
+    cumulant = spec.cumulant.build(features, told)
+    readout = spec.readout.build(cumulant, told)
+    return GpiAgent(told, feature_map=features, cumulant=cumulant, readout=readout, new_task=spec.new_task)

@@ -2,6 +2,6 @@
 
 from sfr_fa.engines.base import Engine, EpisodeLimit, TaskResult
 from sfr_fa.engines.make import ENGINES, make_engine
-from sfr_fa.engines.streams import Streams
+from sfr_fa.streams import Streams
 
 __all__ = ["ENGINES", "Engine", "EpisodeLimit", "Streams", "TaskResult", "make_engine"]

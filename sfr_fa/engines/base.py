@@ -7,10 +7,10 @@ between.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -18,13 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfr_fa.agents import GpiAgent
-from sfr_fa.agents.checkpoint import pack, unpack
+from sfr_fa.agents.checkpoint import read_checkpoint, write_checkpoint
 from sfr_fa.arrays import FloatArray
-from sfr_fa.engines.streams import Streams
+from sfr_fa.streams import Streams
 from sfr_fa.tasks import Task, TaskOrFunction, as_task
 from sfr_theory.errors import InputError
-
-FORMAT, VERSION = "sfr-engine", 1
 
 
 @dataclass(frozen=True)
@@ -77,7 +75,7 @@ class Engine:
 
     engine.run_task(task, steps)      a new task always starts a new episode
     engine.values(state)              Q_k(s, a) of all stored policies under the current task
-    engine.state_dict()               arrays only; `load_state` continues bit for bit, in any engine
+    engine.save(path)                 `load` continues bit for bit, in any engine
     """
 
     name: str
@@ -89,9 +87,7 @@ class Engine:
             agent.streams.exploration is not streams.exploration
             or agent.streams.weights is not streams.weights
         ):
-            raise InputError(
-                "the agent draws from other streams than its engine; build it with streams.of_agent"
-            )
+            raise InputError("the agent draws from other streams than its engine; build it with seed=streams")
         _check_fit(environment, agent)
         self.environment, self.agent, self.streams, self.limit = environment, agent, streams, limit
 
@@ -100,10 +96,7 @@ class Engine:
         if isinstance(steps, bool) or not isinstance(steps, (int, np.integer)) or steps < 1:
             raise InputError(f"steps is {steps!r}; it must be an integer, and a task has at least one step")
         started = time.perf_counter()
-        task = as_task(task)
-        self._check(task)
-        self.agent.start_task(task)
-        walk = self._walk(task, int(steps))
+        walk = self._walk(self.start_task(task), int(steps))
         return TaskResult(
             total_reward=walk.total_reward,
             steps=len(walk.actions),
@@ -114,6 +107,13 @@ class Engine:
             diverged=walk.diverged,
         )
 
+    def start_task(self, task: TaskOrFunction) -> Task:
+        """Make the agent ready for a new task, or refuse it before anything has changed."""
+        task = as_task(task)
+        self._check(task)
+        self.agent.start_task(task)
+        return task
+
     def _check(self, task: Task) -> None:
         """Refuse a task that cannot be run here, before anything has changed."""
 
@@ -121,38 +121,22 @@ class Engine:
         """Q_k(s, a) of all stored policies under the current task, (K, A)."""
         return self.agent.values(state)
 
-    def state_dict(self) -> dict[str, NDArray[Any]]:
-        """Everything that the next task depends on, as arrays that `np.savez` stores without pickle."""
-        arrays: list[NDArray[Any]] = []
-        content = {
-            "format": FORMAT,
-            "version": VERSION,
-            "agent": self.agent.description,
-            "state": pack({"agent": self.agent.state_dict(), "streams": self.streams.state_dict()}, arrays),
-        }
-        header = np.frombuffer(json.dumps(content).encode(), dtype=np.uint8)
-        return {"header": header, **{f"array_{i}": array for i, array in enumerate(arrays)}}
+    def state_dict(self) -> dict[str, Any]:
+        """Everything that the next task depends on, as a tree that changes as the agent learns."""
+        return {"agent": self.agent.state_dict(), "streams": self.streams.state_dict()}
 
-    def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Take over the state of an engine, of either kind, whose agent was built alike."""
-        try:
-            content = json.loads(np.asarray(state["header"], dtype=np.uint8).tobytes())
-            known = content["format"] == FORMAT and content["version"] == VERSION
-            arrays = [np.array(state[f"array_{i}"]) for i in range(len(state) - 1)]
-        except (KeyError, TypeError, ValueError):
-            known = False
-        if not known:
-            raise InputError(f"this is not the state of an engine (version {VERSION})")
-        description = json.loads(json.dumps(self.agent.description))
-        for key, value in description.items():
-            if content["agent"].get(key) != value:
-                saved = content["agent"].get(key)
-                raise InputError(
-                    f"the state is of another agent: its {key} is {saved}, this one's is {value}"
-                )
-        tree = unpack(content["state"], arrays)
-        self.agent.load_state_dict(tree["agent"])
-        self.streams.load_state_dict(tree["streams"])
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continue bit for bit from the state of an engine, of either kind, whose agent was built alike."""
+        self.agent.load_state_dict(state["agent"])
+        self.streams.load_state_dict(state["streams"])
+
+    def save(self, path: str | Path) -> None:
+        """Write the state to one file; `load` continues bit for bit, in any engine."""
+        write_checkpoint(Path(path), self.agent.description, self.state_dict())
+
+    def load(self, path: str | Path) -> None:
+        """Continue from a file; one that does not fit is refused before anything has changed."""
+        self.load_state_dict(read_checkpoint(Path(path), self.agent.description))
 
     def _walk(self, task: Task, steps: int) -> Walk:
         """The steps of a task that the agent has just started; counts are left in the agent."""

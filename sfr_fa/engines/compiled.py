@@ -14,7 +14,7 @@ from sfr_fa.agents import GpiAgent
 from sfr_fa.engines.base import Engine, EpisodeLimit, Walk
 from sfr_fa.engines.object_collection import CompiledObjectCollection
 from sfr_fa.engines.racer import CompiledRacer
-from sfr_fa.engines.streams import Streams
+from sfr_fa.streams import Streams
 from sfr_fa.tasks import Task
 
 

@@ -7,13 +7,11 @@ from typing import Any
 
 import gymnasium
 
-from sfr_fa.agents import AGENT_SPECS, AgentSpec, GpiAgent, make_agent
-from sfr_fa.agents.specs import tent_code
+from sfr_fa.agents import AgentSpec, GpiAgent, make_agent
 from sfr_fa.engines.base import Engine, EpisodeLimit
 from sfr_fa.engines.compiled import CompiledEngine, obstacle
 from sfr_fa.engines.reference import ReferenceEngine
-from sfr_fa.engines.streams import Streams
-from sfr_fa.feature_spaces import BoxFeatures, DiscreteFeatures, FeatureSpace
+from sfr_fa.streams import Streams
 from sfr_theory.errors import InputError
 
 ENGINES = ("compiled", "reference")
@@ -24,7 +22,7 @@ def make_engine(
     environment: gymnasium.Env[Any, Any],
     agent: str | AgentSpec | GpiAgent,
     *,
-    streams: Streams | int,
+    seed: int | Streams = 0,
     limit: EpisodeLimit | None = None,
     gpi_filter: bool = True,
     **settings: Any,
@@ -34,8 +32,8 @@ def make_engine(
     name         "compiled" or "reference"; an agent that cannot be compiled runs in the reference, with a
                  warning
     agent        a name or AgentSpec, built here with `settings` (see `sfr_fa.agents.make_agent`), or an agent
-                 that was built with `streams.of_agent`
-    streams      randomness, or the seed of it
+                 that was built with the same `seed=Streams`
+    seed         of all randomness, which is that of repetition 0 of a run with this seed; or Streams
     limit        of episodes, beyond the environment's own
     gpi_filter   whether the compiled engine skips policies that provably lose; it changes speed only
     """
@@ -47,7 +45,7 @@ def make_engine(
         raise InputError(f"agent is {agent!r}; it must be a name, an AgentSpec or a GpiAgent")
     if not isinstance(limit, EpisodeLimit | None):
         raise InputError(f"limit is {limit!r}; pass EpisodeLimit({limit!r})")
-    streams = streams if isinstance(streams, Streams) else Streams.spawn(streams)
+    streams = Streams.spawn(seed)
     limit = limit or EpisodeLimit()
     if isinstance(agent, GpiAgent):
         if settings:
@@ -72,17 +70,7 @@ def _build(
         )
     if not isinstance(actions, gymnasium.spaces.Discrete):
         raise InputError(f"agents choose among finitely many actions; this environment has {actions}")
-    space = settings.pop("feature_space", None)
-    if space is None:
-        # Asked of the wrappers too: features may be what a wrapper adds.
-        offers = environment.has_wrapper_attr("feature_space")
-        space = _feature_space(agent, environment.get_wrapper_attr("feature_space") if offers else None)
-    return make_agent(agent, observations.shape[0], int(actions.n), space, rng=streams.of_agent, **settings)
-
-
-def _feature_space(agent: str | AgentSpec, space: FeatureSpace | None) -> FeatureSpace | None:
-    """The environment's features; for a tent code of discrete features the smallest box that holds them."""
-    spec = AGENT_SPECS.get(agent) if isinstance(agent, str) else agent
-    if spec is not None and spec.cumulant is tent_code and isinstance(space, DiscreteFeatures):
-        return BoxFeatures(space.vectors.min(axis=0), space.vectors.max(axis=0))
-    return space
+    # Asked of the wrappers too: features may be what a wrapper adds.
+    if "feature_space" not in settings and environment.has_wrapper_attr("feature_space"):
+        settings["feature_space"] = environment.get_wrapper_attr("feature_space")
+    return make_agent(agent, observations.shape[0], int(actions.n), seed=streams, **settings)

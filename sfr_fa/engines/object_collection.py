@@ -31,7 +31,6 @@ from sfr_fa.agents.cumulants import (
 from sfr_fa.agents.readouts import LearnedOnline, LearnedReadout
 from sfr_fa.engines.base import EpisodeLimit, Walk
 from sfr_fa.engines.obstacles import feature_obstacle, part_obstacle, wrapper_obstacle
-from sfr_fa.engines.streams import Streams
 from sfr_fa.environments.object_collection import ObjectCollection, ObjectCollectionBarreto
 from sfr_fa.kernels import object_collection as kernel
 from sfr_fa.kernels.arrays import padded
@@ -39,6 +38,7 @@ from sfr_fa.kernels.encoding import POSITION_SIGMA, SQUARE_CENTRES
 from sfr_fa.kernels.gpi import new_search
 from sfr_fa.kernels.gpi_filter import cell_bases, new_filter
 from sfr_fa.kernels.linear import PADDING
+from sfr_fa.streams import Streams
 from sfr_fa.tasks import Task, rewards_of
 
 Array = NDArray[Any]

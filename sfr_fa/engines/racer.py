@@ -22,11 +22,11 @@ from sfr_fa.agents.cumulants import FeatureCumulant, RewardCumulant, TentCode
 from sfr_fa.agents.readouts import LearnedOnline, LearnedReadout
 from sfr_fa.engines.base import EpisodeLimit, Walk
 from sfr_fa.engines.obstacles import feature_obstacle, part_obstacle, wrapper_obstacle
-from sfr_fa.engines.streams import Streams
 from sfr_fa.environments.racer import Racer
 from sfr_fa.kernels import racer as kernel
 from sfr_fa.kernels.encoding import ANGLE_CENTRES, ANGLE_SIGMA, POSITION_SIGMA, TORUS_CENTRES
 from sfr_fa.kernels.mlp import pack, unpack
+from sfr_fa.streams import Streams
 from sfr_fa.tasks import GaussianTask, LinearTask, Task, check_task
 from sfr_theory.errors import InputError
 

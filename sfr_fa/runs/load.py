@@ -21,10 +21,9 @@ from typing import Any
 
 import numpy as np
 
-from sfr_fa import results
-from sfr_fa.results import GridPoint, canonical_json, digest
-from sfr_fa.runs import publish
+from sfr_fa.runs import publish, store
 from sfr_fa.runs.publish import Record
+from sfr_fa.runs.store import GridPoint, canonical_json, digest
 from sfr_fa.statistics import FloatArray
 from sfr_theory.errors import InputError
 
@@ -205,7 +204,7 @@ def _run(path: Path, finished: publish.Finished, remarks: Sequence[str]) -> Run:
         if record.diverged
     ]
     lost, absent = _missing(config, records)
-    points = results.grid(list(records), results.planned_combinations(config))
+    points = store.grid_points(list(records), store.planned_combinations(config))
     agents, unfinished = _at_best_rates(config, usable, points)
     return Run(
         path,
@@ -290,7 +289,7 @@ def _at_best_rates(
             setting, agent["label"], agent["agent"], rates, trials, clips
         )
     chosen, remarks = {}, []
-    planned = results.planned_combinations(config)
+    planned = store.planned_combinations(config)
     best = {(p.setting, p.agent): canonical_json(dict(p.rates)) for p in points if p.best}
     for part in config["parts"]:
         for agent in part["agents"]:

@@ -25,8 +25,8 @@ from typing import Any
 
 import tyro
 
-from sfr_fa import results
-from sfr_fa.results import TrialResult, canonical_json, digest, first_difference
+from sfr_fa.runs import store
+from sfr_fa.runs.store import TrialResult, canonical_json, digest, first_difference
 from sfr_theory import cli
 from sfr_theory.errors import InputError
 
@@ -103,7 +103,7 @@ def from_folder(folder: Path) -> Finished:
 
 
 def _from_folder(folder: Path) -> Finished:
-    read = results.read_run(folder)
+    read = store.read_run(folder)
     problems = [*read.problems, *_undeclared(folder, read.manifest)]
     expected = list(planned(read.manifest["config"]))
     if len(expected) != len(read.manifest["trials"]):
@@ -130,7 +130,7 @@ def _record(trial: Mapping[str, Any], result: TrialResult) -> Record:
         tuple(row.total_return for row in result.rows),
         float(sum(result.seconds)),
         result.diverged,
-        digest(results.rows_to_csv(result.rows)),
+        digest(store.rows_to_csv(result.rows)),
         result.tasks_sha256,
         result.provenance,
     )
@@ -215,17 +215,17 @@ def write(finished: Finished, path: Path) -> None:
     writer.writerows(rows)  # csv writes a float by its repr
     table = buffer.getvalue().encode()
     manifest = {
-        "format": FORMAT, "version": results.VERSION, "config": finished.config,
+        "format": FORMAT, "version": store.VERSION, "config": finished.config,
         "provenance": finished.provenance, "csv_sha256": digest(table), "provenances": provenances,
         "trials": trials,
     }  # fmt: skip
     cli.write_atomic(table_path(path), table)
-    cli.write_atomic(manifest_path(path), results.signed(manifest))
+    cli.write_atomic(manifest_path(path), store.signed(manifest))
 
 
 def read(path: Path) -> Finished:
     """What `write` wrote, checked."""
-    manifest = results.read_signed(manifest_path(path), FORMAT)
+    manifest = store.read_signed(manifest_path(path), FORMAT)
     table = table_path(path)
     try:
         content = table.read_bytes()

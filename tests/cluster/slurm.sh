@@ -42,7 +42,7 @@ wait_for() { # a description, then a command that succeeds sooner or later
 # --- Packages
 
 (($(id -u) == 0)) || fail "this starts slurmd, which needs root"
-"$python" -c "import dask_jobqueue, experiments.run" || fail "install the project first: pip install -e '.[fa,cluster]'"
+"$python" -c "import dask_jobqueue, sfr_fa.run" || fail "install the project first: pip install -e '.[fa,cluster]'"
 if ! command -v slurmctld slurmd sbatch munged >/dev/null; then
     apt-get update -qq
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
@@ -95,7 +95,7 @@ sinfo
 # --- The same experiment without Slurm and with it
 
 run() {
-    "$python" -m experiments.run tests/cluster/small.py --results "$place/results/$1" "${@:2}"
+    "$python" -m sfr_fa.run tests/cluster/small.py --results "$place/results/$1" "${@:2}"
 }
 
 echo "a partition that is not there:"

@@ -1,7 +1,6 @@
 """Six trials of some ten seconds each in the reference engine: long enough to be disturbed."""
 
-from experiments.config import ExperimentConfig, Part, Profile
-from sfr_fa.runner import AgentSetup, Setting
+from sfr_fa.runs.config import AgentSetup, ExperimentConfig, Part, Profile, Setting
 
 CONFIG = ExperimentConfig(
     name="small",

@@ -4,7 +4,7 @@ from unittest import mock
 
 import numpy as np
 
-from sfr_fa.results import RunFolder, TaskRow
+from sfr_fa.runs.store import RunFolder, TaskRow
 
 PROVENANCE = {
     "engine": "compiled",

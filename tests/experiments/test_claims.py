@@ -8,8 +8,8 @@ import pytest
 from experiments.analysis import claims, compare
 from experiments.analysis.compare import Results
 from proofs_checks import ledger
-from sfr_fa.results import RunFolder
 from sfr_fa.runs import load, publish
+from sfr_fa.runs.store import RunFolder
 from sfr_theory import cli
 from sfr_theory.catalogue import CATALOGUE, EXPERIMENTS
 from sfr_theory.claims import Verdict

@@ -9,7 +9,7 @@ import pytest
 from experiments import tables
 from experiments.analysis import compare
 from experiments.analysis.compare import Agreement, Pair, Results, Versus
-from experiments.config import load_config
+from experiments.configs import load_config
 from experiments.render import render
 from sfr_fa import statistics
 from sfr_fa.runs import load

@@ -10,7 +10,7 @@ import pytest
 
 from experiments import demo, report
 from experiments.analysis import figures
-from sfr_fa.results import RunFolder
+from sfr_fa.runs.store import RunFolder
 from sfr_theory.errors import InputError
 from tests.experiments import browser
 from tests.experiments.synthetic import OBJECT_LEVELS, agent, key_of, rising, setting, write_run

@@ -25,7 +25,8 @@ def test_a_film_is_written(environment, agent, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"agent": "CSFR"}, "--agent CSFR is none of Q, SF"),
+        ({"agent": "QQ"}, "there is no agent 'QQ'; the agents are Q, SF"),
+        ({"agent": "SFR", "environment": "racer"}, "CSFR"),
         ({"tasks": 0}, "--tasks is 0"),
         ({"size": 1}, "--size is 1; it must be at least 16"),
     ],

@@ -12,14 +12,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from sfr_fa.agents import (
-    AgentStreams,
-    GpiAgent,
-    LearnedFeatures,
-    Transition,
-    make_agent,
-)
+from sfr_fa.agents import AGENT_SPECS, GpiAgent, LearnedFeatures, Transition, make_agent
 from sfr_fa.feature_spaces import BoxFeatures, DiscreteFeatures
+from sfr_fa.streams import Streams
 from sfr_fa.tasks import AdditiveTask, LinearTask, TableTask, Task
 
 torch.set_num_threads(1)
@@ -31,25 +26,19 @@ BOX = BoxFeatures(np.array([0.0, -1.0, 0.0]), np.array([1.0, 1.0, 2.0]))
 ALPHA, ALPHA_R, BETA = 0.03, 0.05, 0.3
 
 
-def settings_of(name: str, rng: np.random.Generator) -> dict[str, Any]:
-    """The settings that an agent cannot do without."""
-    settings: dict[str, Any] = {}
-    if name.endswith(("-R", "-h")):
-        settings["reward_learning_rate"] = ALPHA_R
-    if name.startswith("MB"):
-        settings["model_learning_rate"] = BETA
-    if name.endswith("-h"):
-        settings["feature_map"] = LearnedFeatures(rng.normal(0, 0.7, (2 * STATE_DIM, 3)))
-    return settings
+RATES = {"learning_rate": ALPHA, "reward_learning_rate": ALPHA_R, "model_learning_rate": BETA}
 
 
-def small_agent(name: str, seed: int = 0, **settings: Any) -> GpiAgent:
+def small_agent(name: str, seed: int | Streams = 0, **settings: Any) -> GpiAgent:
     """An agent on five-dimensional states, in float64."""
-    rng = np.random.default_rng([seed, 1])
-    streams = AgentStreams(np.random.default_rng([seed, 2]), np.random.default_rng([seed, 3]))
-    common = {"gamma": GAMMA, "epsilon": 0.3, "learning_rate": ALPHA, "rng": streams, "dtype": torch.float64}
-    space = BOX if name.startswith("CSFR") else DISCRETE
-    return make_agent(name, STATE_DIM, NUM_ACTIONS, space, **(common | settings_of(name, rng) | settings))
+    spec = AGENT_SPECS[name]
+    common: dict[str, Any] = {"gamma": GAMMA, "epsilon": 0.3, "dtype": torch.float64}
+    common |= {rate: RATES[rate] for rate in spec.rates}
+    if spec.learns_features:
+        matrix = np.random.default_rng(1).normal(0, 0.7, (2 * STATE_DIM, 3))
+        common["feature_map"] = LearnedFeatures(matrix)
+    space = BOX if spec.family == "CSFR" else DISCRETE
+    return make_agent(name, STATE_DIM, NUM_ACTIONS, space, seed=seed, **(common | settings))
 
 
 def some_task(name: str, rng: np.random.Generator) -> Task:
@@ -247,7 +236,7 @@ def check_follows_listing(name: str, tasks: int = 3, steps: int = 40, **settings
     agent = small_agent(name, **settings)
     listing = Listing(name, agent)
     rng = np.random.default_rng(7)
-    uniforms = np.random.default_rng([0, 3]).random((tasks, steps, 2))
+    uniforms = Streams.spawn(0).exploration.random((tasks, steps, 2))
     sources = set()
     for i in range(tasks):
         task = some_task(name, rng)

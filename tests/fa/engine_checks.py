@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from numba import njit
 
-from sfr_fa.agents import LearnedFeatures, MlpRewardModel, squares
+from sfr_fa.agents import AGENT_SPECS, LearnedFeatures, MlpRewardModel, squares
 from sfr_fa.engines import Engine, make_engine
 from sfr_fa.environments.object_collection import ObjectCollection, ObjectCollectionBarreto
 from sfr_fa.tasks import Task, sample_general_task, sample_linear_task
@@ -22,6 +22,7 @@ AGENTS = (
     "Q", "SF", "SF-R", "SF-h", "SFR", "SFR-R", "SFR-R (MLP)", "MB SFR",
     "MB SFR (squares)", "MB SFR-R", "CSFR", "CSFR-R", "CSFR-h",
 )  # fmt: skip
+RATES = {"learning_rate": 0.01, "reward_learning_rate": 0.05, "model_learning_rate": 0.4}
 STATE_DIM = 113
 
 
@@ -41,18 +42,16 @@ def engine_of(
 ) -> Engine:
     """An engine in float64 with rates at which a few steps already move the weights."""
     name = agent.removesuffix(" (MLP)").removesuffix(" (squares)")
-    common: dict[str, Any] = {"gamma": 0.9, "epsilon": 0.2, "learning_rate": 0.01, "dtype": torch.float64}
-    if name.endswith(("-R", "-h")):
-        common["reward_learning_rate"] = 0.05
-    if name.startswith("MB"):
-        common["model_learning_rate"] = 0.4
-    if name.endswith("-h"):
+    spec = AGENT_SPECS[name]
+    common: dict[str, Any] = {"gamma": 0.9, "epsilon": 0.2, "dtype": torch.float64}
+    common |= {rate: RATES[rate] for rate in spec.rates}
+    if spec.learns_features:
         common["feature_map"] = LearnedFeatures(np.random.default_rng(3).normal(0, 0.3, (2 * STATE_DIM, 4)))
     if agent.endswith("(squares)"):
         common["model_rule"] = squares
     if agent.endswith("(MLP)"):
         common["reward_model"] = MlpRewardModel
-    return make_engine(kind, ENVIRONMENTS[environment](), name, streams=seed, **(common | settings))
+    return make_engine(kind, ENVIRONMENTS[environment](), name, seed=seed, **(common | settings))
 
 
 def next_task(engine: Engine, agent: str) -> Task:

@@ -16,7 +16,7 @@ SPACE = DiscreteFeatures([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
 
 def agent(gpi_policies):
     return make_agent(
-        "SFR", 3, 2, SPACE, gamma=0.9, epsilon=0.2, learning_rate=0.1, rng=0, gpi_policies=gpi_policies,
+        "SFR", 3, 2, SPACE, gamma=0.9, epsilon=0.2, learning_rate=0.1, seed=0, gpi_policies=gpi_policies,
         dtype=torch.float64,
     )  # fmt: skip
 

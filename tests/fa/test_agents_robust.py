@@ -31,6 +31,7 @@ from sfr_fa.agents import (
 from sfr_fa.agents.checkpoint import describe
 from sfr_fa.agents.readouts import AtFeatures, LearnedOnline
 from sfr_fa.feature_spaces import BoxFeatures, DiscreteFeatures, FeatureSpace
+from sfr_fa.streams import Streams
 from sfr_fa.tasks import LinearTask, TableTask
 from sfr_theory.errors import InputError
 from tests.fa.agent_checks import (
@@ -42,9 +43,9 @@ from tests.fa.agent_checks import (
     small_agent,
     some_task,
 )
-from tests.fa.test_agents_manners import GOOD, continue_for, everything
+from tests.fa.test_agents_bad_input import GOOD, continue_for, everything
 
-COMMON: dict[str, Any] = {"gamma": 0.9, "epsilon": 0.1, "learning_rate": 0.1, "rng": np.random.default_rng(0)}
+COMMON: dict[str, Any] = {"gamma": 0.9, "epsilon": 0.1, "learning_rate": 0.1}
 
 
 def started(name: str, tasks: int = 1, **settings: Any) -> GpiAgent:
@@ -129,27 +130,27 @@ class RandomProjection(nn.Module):
 
 def test_buffers_are_saved(tmp_path: Path) -> None:
     agent = started("SFR", tasks=2, approximator=RandomProjection)
-    agent.save(tmp_path / "agent.npz")
+    agent.save(tmp_path / "agent.safetensors")
     other = small_agent("SFR", approximator=RandomProjection)
-    other.load(tmp_path / "agent.npz")
+    other.load(tmp_path / "agent.safetensors")
     np.testing.assert_array_equal(other.values(np.ones(STATE_DIM)), agent.values(np.ones(STATE_DIM)))
 
 
 def test_a_saved_agent_may_be_read_by_whom_the_umask_allows(tmp_path: Path) -> None:
     before = os.umask(0o027)
     try:
-        started("Q").save(tmp_path / "agent.npz")
+        started("Q").save(tmp_path / "agent.safetensors")
     finally:
         os.umask(before)
-    assert stat.S_IMODE((tmp_path / "agent.npz").stat().st_mode) == 0o640
-    assert [entry.name for entry in tmp_path.iterdir()] == ["agent.npz"]
+    assert stat.S_IMODE((tmp_path / "agent.safetensors").stat().st_mode) == 0o640
+    assert [entry.name for entry in tmp_path.iterdir()] == ["agent.safetensors"]
 
 
 def test_numbers_of_numpy_and_plain_ones_describe_the_same_agent() -> None:
     plain = small_agent("CSFR", gamma=0.5, epsilon=0.25, bins=5)
     numpy = make_agent(
         "CSFR", np.int64(STATE_DIM), np.int32(NUM_ACTIONS), BOX, gamma=np.float32(0.5),
-        epsilon=np.float64(0.25), learning_rate=np.float64(0.03), rng=0, bins=np.int64(5),
+        epsilon=np.float64(0.25), learning_rate=np.float64(0.03), seed=0, bins=np.int64(5),
         dtype=torch.float64,
     )  # fmt: skip
     assert numpy.description == plain.description
@@ -256,8 +257,8 @@ WRONG_SETTINGS: dict[str, tuple[Any, Any, dict[str, Any], str]] = {
     "gamma": ("Q", None, {"gamma": "x"}, "gamma is 'x'"),
     "epsilon": ("Q", None, {"epsilon": None}, "epsilon is None"),
     "bins": ("CSFR", BOX, {"bins": 5.5}, "bins is 5.5"),
-    "seed": ("Q", None, {"rng": -1}, "rng is -1"),
-    "state": ("Q", None, {"rng": np.random.RandomState(0)}, "it must be a numpy.random.Generator, a seed"),
+    "seed": ("Q", None, {"seed": -1}, "seed is -1"),
+    "state": ("Q", None, {"seed": np.random.RandomState(0)}, "an integer of at least 0, or Streams"),
     "LBFGS": ("Q", None, {"optimiser": torch.optim.LBFGS}, r"cannot make a plain step\(\)"),
 }  # fmt: skip
 
@@ -269,11 +270,8 @@ def test_a_wrong_setting_gets_a_sentence(case: str) -> None:
         make_agent(agent, STATE_DIM, NUM_ACTIONS, space, **(COMMON | settings))
 
 
-def test_a_seed_stands_for_its_generator() -> None:
-    agents = [
-        make_agent("Q", STATE_DIM, NUM_ACTIONS, None, **(COMMON | {"rng": rng}))
-        for rng in (3, np.int64(3), np.random.default_rng(3))
-    ]
+def test_a_seed_stands_for_its_streams() -> None:
+    agents = [make_agent("Q", STATE_DIM, NUM_ACTIONS, seed=s) for s in (3, np.int64(3), Streams.spawn(3))]
     for agent in agents:
         agent.start_task()
     assert everything(agents[0]) == everything(agents[1]) == everything(agents[2])

@@ -1,7 +1,6 @@
 """Both engines walk the same path: same actions, same weights; and what else an engine promises."""
 
 import functools
-import io
 import os
 import shutil
 import subprocess
@@ -108,7 +107,7 @@ def test_another_layout():
         kinds=standard.kinds, start=(0.5, 0.5), goal=(0.7, 0.6), goal_radius=0.12, object_radius=0.02,
         step_length=0.08,
     )  # fmt: skip
-    common = {"gamma": 0.9, "epsilon": 0.9, "learning_rate": 0.01, "dtype": torch.float64, "streams": 3}
+    common = {"gamma": 0.9, "epsilon": 0.9, "learning_rate": 0.01, "dtype": torch.float64, "seed": 3}
     pair = [
         make_engine(kind, ObjectCollection(layout=layout), "SFR", **common)
         for kind in ("compiled", "reference")
@@ -146,17 +145,13 @@ def test_single_steps_from_any_weights(agent, seed, scale, shift, copy_of):
 
 @pytest.mark.parametrize("agent", ["Q", "SF", "SFR-R (MLP)", "MB SFR", "CSFR-h"])
 @pytest.mark.parametrize("second", ["compiled", "reference"])
-def test_a_stored_engine_continues_bit_for_bit(agent, second):
+def test_a_stored_engine_continues_bit_for_bit(agent, second, tmp_path):
     engine = engine_of("compiled", agent)
     for _ in range(2):
         engine.run_task(next_task(engine, agent), 30)
-    file = io.BytesIO()
-    np.savez(file, allow_pickle=False, **engine.state_dict())
-    file.seek(0)
-    with np.load(file, allow_pickle=False) as archive:
-        stored = dict(archive)
+    engine.save(tmp_path / "engine.safetensors")
     copy = engine_of(second, agent, seed=99)
-    copy.load_state(stored)
+    copy.load(tmp_path / "engine.safetensors")
     task, the_same = next_task(engine, agent), next_task(copy, agent)
     assert task.to_json() == the_same.to_json()
     before, after = engine.run_task(task, 30), copy.run_task(the_same, 30)
@@ -165,14 +160,13 @@ def test_a_stored_engine_continues_bit_for_bit(agent, second):
     assert_same_agents(engine, copy, 0.0 if second == "compiled" else TOLERANCE)
 
 
-def test_a_state_that_does_not_fit_is_refused():
-    engine = engine_of("compiled", "SFR")
-    with pytest.raises(InputError, match="not the state of an engine"):
-        engine.load_state({"header": np.zeros(3, dtype=np.uint8)})
-    with pytest.raises(InputError, match="its cumulant is"):
-        engine.load_state(engine_of("compiled", "SF").state_dict())
-    with pytest.raises(InputError, match=r"its gamma is 0\.5"):
-        engine.load_state(engine_of("compiled", "SFR", gamma=0.5).state_dict())
+@pytest.mark.parametrize(
+    ("agent", "settings", "place"), [("SF", {}, "cumulant"), ("SFR", {"gamma": 0.5}, "gamma")]
+)
+def test_a_state_that_does_not_fit_is_refused(agent, settings, place, tmp_path):
+    engine_of("compiled", agent, **settings).save(tmp_path / "other")
+    with pytest.raises(InputError, match=place):
+        engine_of("compiled", "SFR").load(tmp_path / "other")
 
 
 def test_values_are_those_of_the_agent():
@@ -261,7 +255,7 @@ def test_what_is_the_users_own_falls_back_with_a_message(settings, reason):
 
 
 def test_wrapped_and_foreign_environments_fall_back():
-    common = {"gamma": 0.9, "epsilon": 0.2, "learning_rate": 0.01, "streams": 0}
+    common = {"gamma": 0.9, "epsilon": 0.2, "learning_rate": 0.01, "seed": 0}
     checked = gymnasium.make("sfr/ObjectCollection-v0")
     assert make_engine("compiled", checked, "SFR", **common).name == "compiled"
     with pytest.warns(UserWarning, match="TimeLimit"):
@@ -291,9 +285,9 @@ def test_an_agent_that_was_built_for_another_environment_is_refused(kind):
     streams, common = Streams.spawn(0), {"gamma": 0.9, "epsilon": 0.1, "learning_rate": 0.01}
     space = OBJECT_COLLECTION_LAYOUT.feature_space
     for state_dim, actions, reason in ((50, 4, "states of 50 numbers"), (113, 3, "actions 0 to 2")):
-        agent = make_agent("SFR", state_dim, actions, space, rng=streams.of_agent, **common)
+        agent = make_agent("SFR", state_dim, actions, space, seed=streams, **common)
         with pytest.raises(InputError, match=reason):
-            make_engine(kind, ObjectCollection(), agent, streams=streams)
+            make_engine(kind, ObjectCollection(), agent, seed=streams)
 
 
 def test_features_outside_the_agents_space_fall_back():
@@ -311,7 +305,7 @@ class Deaf(gymnasium.Wrapper):
 
 
 def test_an_environment_that_rewards_in_another_way_is_noticed():
-    common = {"gamma": 0.9, "epsilon": 0.2, "learning_rate": 0.01, "streams": 0}
+    common = {"gamma": 0.9, "epsilon": 0.2, "learning_rate": 0.01, "seed": 0}
     one, other = LinearTask(np.ones(5)), FunctionTask(lambda phi: phi.sum(axis=-1) + 7)
     engine = make_engine("reference", Deaf(ObjectCollection(task=one)), "SFR", **common)
     with pytest.warns(UserWarning, match="the task says 7; if it does not follow"):
@@ -340,28 +334,28 @@ def test_a_task_that_is_refused_changes_nothing():
 def test_bad_input():
     common = {"gamma": 0.9, "epsilon": 0.2, "learning_rate": 0.01}
     with pytest.raises(InputError, match="no engine 'fast'"):
-        make_engine("fast", ObjectCollection(), "SFR", streams=0, **common)
+        make_engine("fast", ObjectCollection(), "SFR", seed=0, **common)
     with pytest.raises(InputError, match="seed is -1"):
-        make_engine("compiled", ObjectCollection(), "SFR", streams=-1, **common)
+        make_engine("compiled", ObjectCollection(), "SFR", seed=-1, **common)
     with pytest.raises(InputError, match="limit of an episode is 0"):
         EpisodeLimit(0)
-    engine = make_engine("compiled", ObjectCollection(), "SFR", streams=0, **common)
+    engine = make_engine("compiled", ObjectCollection(), "SFR", seed=0, **common)
     with pytest.raises(InputError, match="at least one step"):
         engine.run_task(sample_general_task(engine.streams.tasks), 0)
     with pytest.raises(InputError, match=r"steps is 1000\.0; it must be an integer"):
         engine.run_task(sample_general_task(engine.streams.tasks), 1e3)
     with pytest.raises(InputError, match=r"pass EpisodeLimit\(500\)"):
-        make_engine("compiled", ObjectCollection(), "SFR", streams=0, limit=500, **common)
+        make_engine("compiled", ObjectCollection(), "SFR", seed=0, limit=500, **common)
     with pytest.raises(InputError, match="it must be a Gymnasium environment"):
-        make_engine("compiled", "CartPole-v1", "SFR", streams=0, **common)
+        make_engine("compiled", "CartPole-v1", "SFR", seed=0, **common)
     with pytest.raises(InputError, match="it must be a name, an AgentSpec or a GpiAgent"):
-        make_engine("compiled", ObjectCollection(), ["SFR"], streams=0, **common)
+        make_engine("compiled", ObjectCollection(), ["SFR"], seed=0, **common)
     with pytest.raises(InputError, match="gpi_policies is 5; it must be a function"):
-        make_engine("compiled", ObjectCollection(), "SFR", streams=0, gpi_policies=5, **common)
+        make_engine("compiled", ObjectCollection(), "SFR", seed=0, gpi_policies=5, **common)
     with pytest.raises(InputError, match="come too late"):
-        make_engine("compiled", ObjectCollection(), engine.agent, streams=engine.streams, gamma=0.5)
+        make_engine("compiled", ObjectCollection(), engine.agent, seed=engine.streams, gamma=0.5)
     with pytest.raises(InputError, match="other streams"):
-        make_engine("compiled", ObjectCollection(), engine.agent, streams=1)
+        make_engine("compiled", ObjectCollection(), engine.agent, seed=1)
 
 
 def test_streams_depend_on_seed_and_name_only():

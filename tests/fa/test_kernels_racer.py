@@ -51,7 +51,7 @@ def an_engine(name: str, agent: str, *, seed: int = 3, layout: RacerLayout = LAY
         chosen["feature_map"] = LearnedFeatures(matrix)
     if agent == "SF":
         chosen["fit_points"] = np.random.default_rng(12).random((40, 3))
-    return make_engine(name, Racer(layout=layout), agent, streams=seed, **(chosen | changes))
+    return make_engine(name, Racer(layout=layout), agent, seed=seed, **(chosen | changes))
 
 
 def both(agent: str, **changes: Any) -> tuple[Any, Any]:
@@ -155,7 +155,7 @@ def test_state_moves_between_engines():
     staying = an_engine("compiled", "CSFR-R")
     staying.run_task(tasks[0], 60)
     other = an_engine("reference", "CSFR-R", seed=99)
-    other.load_state(staying.state_dict())
+    other.load_state_dict(staying.state_dict())
     ours, theirs = staying.run_task(tasks[1], 60), other.run_task(tasks[1], 60)
     np.testing.assert_array_equal(ours.actions, theirs.actions)
     assert_same_weights(staying, other)

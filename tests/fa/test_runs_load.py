@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from experiments import run as run_command
-from sfr_fa.results import RunFolder, TaskRow, digest
 from sfr_fa.runs import load as runs
+from sfr_fa.runs.store import RunFolder, TaskRow, digest
 from sfr_theory.errors import InputError
 from tests.experiments.synthetic import agent, key_of, setting, write_run
 
@@ -190,7 +190,7 @@ def test_runs_are_found_and_unreadable_ones_named(folder, tmp_path):
 
 
 CONFIG = """
-from experiments.config import ExperimentConfig, Part, Profile
+from sfr_fa.runs.config import ExperimentConfig, Part, Profile
 from experiments.configs._shared import GENERAL, SF, SFR, Q
 
 CONFIG = ExperimentConfig(

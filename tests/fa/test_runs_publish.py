@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from sfr_fa.results import RunFolder, TaskRow, digest
 from sfr_fa.runs import load, publish
+from sfr_fa.runs.store import RunFolder, TaskRow, digest
 from sfr_theory.errors import InputError
 from tests.experiments.synthetic import PROVENANCE, agent, key_of, setting, write_run
 

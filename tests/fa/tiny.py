@@ -6,14 +6,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-from experiments import run
-from sfr_fa.results import TIMES
+from sfr_fa import run
+from sfr_fa.runs.store import TIMES
 
 ROOT = Path(__file__).parent.parent.parent
 
 TINY = """
-from experiments.config import ExperimentConfig, Part, Profile
-from sfr_fa.runner import AgentSetup, Setting
+from sfr_fa.runs.config import ExperimentConfig, Part, Profile
+from sfr_fa.runs.config import AgentSetup, Setting
 
 CONFIG = ExperimentConfig(
     name="tiny",
@@ -41,16 +41,16 @@ def write_config(
 
 
 def run_config(config, results, **options):
-    """experiments.run in this process: its exit code."""
+    """sfr_fa.run in this process: its exit code."""
     return run.main(run.Options(config, results=str(results), **options))
 
 
-def command(*arguments, module="experiments.run"):
+def command(*arguments, module="sfr_fa.run"):
     return [sys.executable, "-m", module, *map(str, arguments)]
 
 
-def start(*arguments, module="experiments.run", **options):
-    """experiments.run, or another command, as a process group of its own."""
+def start(*arguments, module="sfr_fa.run", **options):
+    """sfr_fa.run, or another command, as a process group of its own."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     return subprocess.Popen(
         command(*arguments, module=module), cwd=ROOT, env=environment, start_new_session=True,

@@ -1,4 +1,4 @@
-"""experiments.run in processes that are killed: the final files are those of an undisturbed run.
+"""sfr_fa.run in processes that are killed: the final files are those of an undisturbed run.
 
 `python -m experiments.kill_test` does this at length, at random moments.
 """
@@ -17,10 +17,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from sfr_fa.results import RunFolder
-from tests.experiments.tiny import ROOT, command, contents, run_config, start, write_config
+from sfr_fa.runs.store import SUFFIX, RunFolder
+from tests.fa.tiny import ROOT, command, contents, run_config, start, write_config
 
-# Runs experiments.run and kills itself with SIGKILL where the n-th file would get its final name.
+# Runs sfr_fa.run and kills itself with SIGKILL where the n-th file would get its final name.
 KILLED_WHILE_WRITING = """
 import os, signal, sys
 from pathlib import Path
@@ -33,9 +33,9 @@ def counted(self, target):
         os.kill(os.getpid(), signal.SIGKILL)
     return replace(self, target)
 Path.replace = counted
-from experiments import run
+from sfr_fa import run
 from sfr_theory import cli
-cli.run(run.main, run.Options, "experiments.run", "")
+cli.run(run.main, run.Options, "sfr_fa.run", "")
 """
 
 
@@ -52,7 +52,7 @@ def undisturbed(config, tmp_path):
 
 @pytest.fixture
 def launch():
-    """experiments.run as a process of its own, which does not outlive the test."""
+    """sfr_fa.run as a process of its own, which does not outlive the test."""
     processes = []
 
     def launched(*arguments, **options):
@@ -80,7 +80,7 @@ def wait_for(condition, seconds=180.0):  # long enough for a machine that does t
 
 
 def checkpoints(results):
-    return list(Path(results).rglob("*.task-*.npz"))
+    return list(Path(results).rglob(f"*.task-*{SUFFIX}"))
 
 
 def worker_processes(process):

@@ -1,11 +1,11 @@
-"""Results on disk: one folder a run, two files a trial, every one of them checked before it is believed.
+"""Results on disk: a folder per run, two files per trial, each of them checked before it is believed.
 
-    <run>/manifest.json                    the config as data, its trials, and where the run was started
-    <run>/<trial>.csv                      one row a task
-    <run>/<trial>.json                     the trial, digests, where it was finished, seconds a task
-    <run>/unfinished/<trial>.task-0007.npz the state after seven tasks; the last two are kept
-    <run>/unfinished/<trial>.lock          locked while a process works on the trial
-    <run>/features/<name>.npz              learned features, shared by the trials of a repetition
+    <run>/manifest.json                   the config as data, its trials, and where the run was started
+    <run>/<trial>.csv                     one row per task
+    <run>/<trial>.json                    the trial, digests, where it was finished, seconds per task
+    <run>/unfinished/<trial>.task-0007.*  the state after seven tasks; the last two are kept
+    <run>/unfinished/<trial>.lock         locked while a process works on the trial
+    <run>/features/<name>.safetensors     learned features, shared by the trials of a repetition
 
 A trial is finished when its JSON is there: it is written last and holds the SHA-256 of the CSV. Files appear
 whole or not at all (written under another name, then renamed) and are never replaced by other content. Times
@@ -17,26 +17,27 @@ from __future__ import annotations
 import contextlib
 import csv
 import enum
-import fcntl
 import hashlib
 import io
 import json
 import operator
-import os
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
+from filelock import BaseFileLock, FileLock, Timeout
 from numpy.typing import NDArray
 
+from sfr_theory.atomic import output_errors, write_atomic
 from sfr_theory.errors import InputError
 
 RUN_FORMAT, TRIAL_FORMAT, VERSION = "sfr-run", "sfr-trial", 1
+SUFFIX = ".safetensors"
+"""Of checkpoints and learned features (sfr_fa.agents.checkpoint)."""
 TIMES = ("seconds", "seconds_sha256")
 """Entries of a trial's JSON that differ from run to run."""
 
@@ -60,7 +61,7 @@ class TaskRow:
 
     @staticmethod
     def of_counts(counts: NDArray[np.int64]) -> dict[str, int]:
-        """GPI's choices in four numbers; `counts` has an entry a policy, the task's own is the last."""
+        """GPI's choices in four numbers; `counts` has an entry per policy, the task's own last."""
         earlier = counts[:-1]
         favourite = int(earlier.argmax()) if earlier.any() else -1
         return {
@@ -128,26 +129,12 @@ def digest(content: Any) -> str:
 
 
 def write_new(path: Path, content: bytes) -> None:
-    """Write a file that is not there yet, whole or not at all; the same content once more is nothing new."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if path.exists():
-            if path.read_bytes() == content:
-                return
-            raise InputError(f"{path} exists with other content; move it away to have it written again")
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            Path(temporary).chmod(0o644)
-            Path(temporary).replace(path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror or error}") from None
+    """Write a file that is not there yet; the same content once more is nothing new."""
+    if path.exists():
+        if path.read_bytes() == content:
+            return
+        raise InputError(f"{path} exists with other content; move it away to have it written again")
+    write_atomic(path, content, durable=True)
 
 
 def signed(content: Mapping[str, Any]) -> bytes:
@@ -297,29 +284,33 @@ class RunFolder:
     # --- Trials under way
 
     def checkpoint_path(self, key: str, tasks_done: int) -> Path:
-        return self.unfinished / f"{key}.task-{tasks_done:04d}.npz"
+        return self.unfinished / f"{key}.task-{tasks_done:04d}{SUFFIX}"
 
     def checkpoints(self, key: str) -> dict[int, Path]:
         """Tasks done -> file, the newest first."""
         place = self.unfinished / key
         found = {}
-        for path in place.parent.glob(f"{place.name}.task-*.npz"):
-            number = path.name.removeprefix(f"{place.name}.task-").removesuffix(".npz")
+        for path in place.parent.glob(f"{place.name}.task-*{SUFFIX}"):
+            number = path.name.removeprefix(f"{place.name}.task-").removesuffix(SUFFIX)
             if number.isdigit():
                 found[int(number)] = path
         return dict(sorted(found.items(), reverse=True))
 
     def forget_checkpoints(self, key: str, before: int) -> None:
-        """Remove the states of fewer than `before` tasks, and what a killed process left half written."""
+        """Remove the states of fewer than `before` tasks, and what cannot be read.
+
+        That is what a killed process left half written, and states in the format of an earlier version.
+        """
         place = self.unfinished / key
-        for tasks_done, path in self.checkpoints(key).items():
-            if tasks_done < before:
-                path.unlink(missing_ok=True)
-        for path in place.parent.glob(f".{place.name}.task-*"):
-            path.unlink(missing_ok=True)
+        checkpoints = self.checkpoints(key)
+        keep = {path for tasks_done, path in checkpoints.items() if tasks_done >= before}
+        for pattern in (f"{place.name}.task-*", f".{place.name}.task-*"):
+            for path in place.parent.glob(pattern):
+                if path not in keep:
+                    path.unlink(missing_ok=True)
 
     def feature_path(self, name: str) -> Path:
-        return self.path / "features" / f"{name}.npz"
+        return self.path / "features" / f"{name}{SUFFIX}"
 
     @contextlib.contextmanager
     def working_on(self, key: str, patience: float = 60.0) -> Iterator[None]:
@@ -328,17 +319,27 @@ class RunFolder:
         A process that was orphaned lets go within its current task, so it is worth some patience.
         """
         path = self.unfinished / f"{key}.lock"
-        deadline = time.monotonic() + patience
-        with contextlib.ExitStack() as held:
-            while not (_lock(file := held.enter_context(_opened(path))) and _is_at(file, path)):
-                held.close()
-                if time.monotonic() > deadline:
-                    raise InputError(f"another process is working on {key}; wait for it or stop it")
-                time.sleep(0.2)
+        lock = FileLock(path, timeout=patience, poll_interval=0.2)
+        with output_errors(path):
             try:
-                yield
-            finally:
+                self._acquire(lock, path)
+            except Timeout:
+                raise InputError(f"another process is working on {key}; wait for it or stop it") from None
+        try:
+            yield
+        finally:
+            # Removed while it is held: who waits for it notices, and makes a new one.
+            with contextlib.suppress(OSError):  # Windows keeps open files
                 path.unlink(missing_ok=True)
+            lock.release()
+
+    def _acquire(self, lock: BaseFileLock, path: Path) -> None:
+        for _ in range(3):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with contextlib.suppress(FileNotFoundError):  # another process has tidied up the empty folder
+                lock.acquire()
+                return
+        raise InputError(f"cannot write {path}: its folder is removed again and again")
 
     def status(self, key: str, *, verify: bool = True) -> TrialStatus:
         """How far a trial is. Without `verify` finished files are believed unread."""
@@ -369,41 +370,14 @@ class RunFolder:
                 self.unfinished.rmdir()
 
 
-def _opened(path: Path) -> IO[str]:
-    """A file for writing; another process may tidy up its empty folder in between."""
-    for _ in range(3):
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            return path.open("w")
-        except FileNotFoundError:
-            continue
-        except OSError as error:
-            raise InputError(f"cannot write {path}: {error.strerror or error}") from None
-    raise InputError(f"cannot write {path}: its folder is removed again and again")
-
-
-def _is_at(file: IO[str], path: Path) -> bool:
-    """Whether an open file is still the one at `path`: who had the lock before has removed its file."""
-    try:
-        return os.path.samestat(os.fstat(file.fileno()), path.stat())
-    except FileNotFoundError:
-        return False
-
-
-def _lock(file: Any) -> bool:
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:  # a file system without locks: trials are still safe, only not exclusive
-        return True
-    return True
-
-
 def _is_locked(path: Path) -> bool:
+    if not path.is_file():
+        return False
     try:
-        with path.open() as file:
-            return not _lock(file)
+        with FileLock(path, blocking=False):
+            return False
+    except Timeout:
+        return True
     except OSError:
         return False
 
@@ -436,7 +410,7 @@ def first_difference(old: Any, new: Any, place: str = "") -> str:
 
 
 @dataclass(frozen=True)
-class Run:
+class StoredTrials:
     """All that a folder holds: the finished trials, and a sentence for each one that cannot be used."""
 
     manifest: Mapping[str, Any]
@@ -445,7 +419,7 @@ class Run:
     problems: tuple[str, ...]
 
 
-def read_run(folder: str | Path) -> Run:
+def read_run(folder: str | Path) -> StoredTrials:
     """Every trial that the manifest names, read and checked; tasks must agree within a repetition."""
     run = RunFolder(folder)
     manifest = run.manifest()
@@ -466,7 +440,7 @@ def read_run(folder: str | Path) -> Run:
         first = tasks.setdefault(place, result)
         if first.tasks_sha256 != result.tasks_sha256:
             problems.append(f"{first.key} and {result.key} are of one repetition but had different tasks")
-    return Run(manifest, trials, tuple(missing), tuple(problems))
+    return StoredTrials(manifest, trials, tuple(missing), tuple(problems))
 
 
 @dataclass(frozen=True)
@@ -490,7 +464,7 @@ def planned_combinations(config: Mapping[str, Any]) -> Counter[tuple[str, str]]:
     )
 
 
-def grid(results: Sequence[Any], planned: Mapping[tuple[str, str], int]) -> tuple[GridPoint, ...]:
+def grid_points(results: Sequence[Any], planned: Mapping[tuple[str, str], int]) -> tuple[GridPoint, ...]:
     """All combinations of rates, and for each agent the one with the highest mean total return.
 
     A result says what its `trial` was, its `total_return` and whether it `diverged`.

@@ -1,4 +1,4 @@
-"""What is finished, running, stopped or damaged: `python -m experiments.status`.
+"""What is finished, running, stopped or damaged: `python -m sfr_fa.status RESULTS`.
 
 Reads the folder of results and nothing else; every finished trial is read and its checksum compared. A trial
 is running while a process holds its lock. Exit code 1 if something is damaged.
@@ -14,8 +14,8 @@ from typing import Any
 import tyro
 from rich.table import Table
 
-from sfr_fa.results import RunFolder, TrialState
-from sfr_fa.runs import load as runs
+from sfr_fa.runs.load import existing
+from sfr_fa.runs.store import RunFolder, TrialState
 from sfr_theory import cli
 from sfr_theory.errors import InputError
 
@@ -68,7 +68,9 @@ def status_of(path: Path) -> RunStatus:
 
 def main(options: Options) -> int:
     console = cli.output_console(options.json)
-    statuses = [status_of(path) for path in runs.find(runs.existing(Path(options.results)))]
+    manifests = existing(Path(options.results)).rglob("manifest.json")
+    folders = sorted(path.parent for path in manifests)
+    statuses = [status_of(path) for path in folders]
     if not statuses:
         raise InputError(f"{options.results} holds no runs")
     table = Table("run", *(state.value for state in TrialState), "tasks done", box=None)
@@ -92,4 +94,4 @@ def main(options: Options) -> int:
 
 
 if __name__ == "__main__":
-    cli.run(main, Options, "experiments.status", __doc__ or "")
+    cli.run(main, Options, "sfr_fa.status", __doc__ or "")

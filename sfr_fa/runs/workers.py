@@ -5,7 +5,7 @@ has to remember anything. A worker that dies costs the task it was at, the sched
 another one, and a run that was killed altogether is simply started again.
 
     in this process      one trial after the other, in a thread, without Dask
-    local workers        one process a worker, one thread each
+    local workers        processes with one thread each
     a scheduler          any Dask cluster that sees the results folder
     Slurm, PBS, OAR      workers that dask-jobqueue submits as jobs
 
@@ -29,12 +29,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sfr_fa.results import RunFolder, TaskRow
-from sfr_fa.runner import Trial, run_trial
+from sfr_fa.runs.config import Trial
+from sfr_fa.runs.store import RunFolder, TaskRow
+from sfr_fa.runs.trial import run_trial, where
 from sfr_theory.errors import InputError
 
 ATTEMPTS = 3
 """How often a trial is tried that fails for a reason that may go away, and how often its worker may die."""
+MAY_GO_AWAY = (OSError, MemoryError)
 POLL_SECONDS = 0.5
 
 
@@ -43,7 +45,7 @@ class StoppedError(Exception):
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TrialOutcome:
     """What became of a trial: remarks for the user, or an error."""
 
     key: str
@@ -61,8 +63,8 @@ class Job:
     stop_file: str | None = None
     """Who finds this file after a task stops: how a run ends where it cannot signal."""
 
-    def run(self) -> Outcome:
-        """Run the trial to its end. Wrong input is reported at once, all else is tried again."""
+    def run(self) -> TrialOutcome:
+        """Run the trial to its end. What may go away is tried again, all else would only happen again."""
         key = self.trial.key
         error = ""
         for _ in range(ATTEMPTS):
@@ -74,14 +76,16 @@ class Job:
                         if self.stop_file and Path(self.stop_file).exists():
                             raise StoppedError
 
-                    return Outcome(key, tuple(run_trial(self.trial, RunFolder(self.folder), after_task)))
+                    return TrialOutcome(key, tuple(run_trial(self.trial, RunFolder(self.folder), after_task)))
             except StoppedError:
-                return Outcome(key, error="it was stopped")
+                return TrialOutcome(key, error="it was stopped")
             except InputError as wrong:
-                return Outcome(key, error=str(wrong))
+                return TrialOutcome(key, error=str(wrong))
+            except MAY_GO_AWAY as failure:
+                error = where(failure)
             except Exception as failure:
-                error = f"{type(failure).__name__}: {failure}"
-        return Outcome(key, error=f"{error} (tried {ATTEMPTS} times)")
+                return TrialOutcome(key, error=where(failure))
+        return TrialOutcome(key, error=f"{error}, tried {ATTEMPTS} times")
 
     @contextlib.contextmanager
     def _curves(self) -> Iterator[Callable[[TaskRow], None]]:
@@ -107,10 +111,10 @@ class Job:
 TRIAL_THREAD = "trial"
 
 
-def run_here(jobs: Sequence[Job], refresh: Callable[[], None]) -> Iterator[Outcome]:
+def run_here(jobs: Sequence[Job], refresh: Callable[[], None]) -> Iterator[TrialOutcome]:
     """One trial after the other, in a thread: the main thread shows progress and hears Ctrl-C meanwhile."""
     for job in jobs:
-        outcomes: list[Outcome] = []
+        outcomes: list[TrialOutcome] = []
         thread = threading.Thread(
             target=lambda job=job, outcomes=outcomes: outcomes.append(job.run()),
             name=TRIAL_THREAD,
@@ -120,7 +124,7 @@ def run_here(jobs: Sequence[Job], refresh: Callable[[], None]) -> Iterator[Outco
         while thread.is_alive():
             thread.join(POLL_SECONDS)
             refresh()
-        yield outcomes[0] if outcomes else Outcome(job.trial.key, error="it ended without a result")
+        yield outcomes[0] if outcomes else TrialOutcome(job.trial.key, error="it ended without a result")
 
 
 def leave_at_once(code: int) -> None:
@@ -156,7 +160,7 @@ class Workers:
 
 def run_on_dask(
     jobs: Sequence[Job], workers: Workers, refresh: Callable[[], None], say: Callable[[str], None]
-) -> Iterator[Outcome]:
+) -> Iterator[TrialOutcome]:
     """All trials on Dask workers, in the order in which they end; `say` tells the user something."""
     distributed = require("distributed", "cluster")
     with _quiet(), _client(distributed, workers) as (client, look_after):
@@ -185,16 +189,16 @@ def run_on_dask(
                     say("no worker has joined so far; are the jobs waiting in their queue, or did they fail?")
 
 
-def _outcome(future: Any, key: str) -> Outcome:
+def _outcome(future: Any, key: str) -> TrialOutcome:
     try:
-        outcome: Outcome = future.result()
+        outcome: TrialOutcome = future.result()
     except Exception as error:
         kind = type(error).__name__
         if kind == "KilledWorker":
-            return Outcome(key, error="each worker that took it up has died (out of memory?)")
+            return TrialOutcome(key, error="each worker that took it up has died (out of memory?)")
         if "Cancelled" in kind:
-            return Outcome(key, error="the scheduler went away; the same command goes on from here")
-        return Outcome(key, error=f"{kind}: {error}")
+            return TrialOutcome(key, error="the scheduler went away; the same command goes on from here")
+        return TrialOutcome(key, error=f"{kind}: {error}")
     return outcome
 
 

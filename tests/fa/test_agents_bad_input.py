@@ -1,4 +1,4 @@
-"""Files, bad input, illegal combinations and divergence: what an agent does when something is wrong."""
+"""What an agent does when something is wrong: files, bad input, illegal combinations, divergence."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+import safetensors
+import safetensors.numpy
 import torch
 
 from sfr_fa.agents import (
@@ -52,7 +54,7 @@ def continue_for(agent: GpiAgent, name: str, rng: np.random.Generator, steps: in
 
 def everything(agent: GpiAgent) -> Any:
     """All that the next steps depend on, as comparable bytes."""
-    arrays: list[Any] = []
+    arrays: dict[str, Any] = {}
     state = {
         "library": agent.policies.state_dict(),
         "readouts": [readout.state_dict() for readout in agent.readouts],
@@ -65,7 +67,7 @@ def everything(agent: GpiAgent) -> Any:
         "steps": agent.steps_learned,
     }
     tree = checkpoint_module.pack(state, arrays)
-    return str(tree), [array.tobytes() for array in arrays]
+    return str(tree), {name: array.tobytes() for name, array in arrays.items()}
 
 
 # --- Files ------------------------------------------------------------------------------------------
@@ -89,12 +91,12 @@ def test_a_loaded_agent_continues_bit_for_bit(variant: str, tmp_path: Path) -> N
     for _ in range(2):
         agent.start_task(some_task(name, rng))
         continue_for(agent, name, rng, 8)
-    agent.save(tmp_path / "agent.npz")
+    agent.save(tmp_path / "agent.safetensors")
 
     other = small_agent(name, seed=1, **settings)
     other.streams.exploration.random(5)  # its own streams are somewhere else
     other.start_task(some_task(name, rng))
-    other.load(tmp_path / "agent.npz")
+    other.load(tmp_path / "agent.safetensors")
     assert everything(other) == everything(agent)
 
     task, results = some_task(name, rng), []
@@ -127,23 +129,18 @@ def cut(path: Path) -> None:
 
 def change_a_number(path: Path) -> None:
     """A valid archive whose numbers are not those that were saved."""
-    with np.load(path) as file:
-        entries = dict(file)
-    entries["array_0"] = entries["array_0"] + 1
-    np.savez(path, **entries)
+    with safetensors.safe_open(path, framework="numpy") as file:
+        tensors = {name: file.get_tensor(name) + 1 for name in file.keys()}  # noqa: SIM118
+        safetensors.numpy.save_file(tensors, path.with_suffix(".new"), file.metadata())
+    path.with_suffix(".new").replace(path)
 
 
 def other_archive(path: Path) -> None:
-    np.savez(path, weights=np.ones(3))
+    safetensors.numpy.save_file({"weights": np.ones(3)}, path)
 
 
 def text(path: Path) -> None:
     path.write_text("weights: 1, 2, 3\n")
-
-
-def plain_array(path: Path) -> None:
-    with path.open("wb") as file:
-        np.save(file, np.ones(3))
 
 
 def pickled(path: Path) -> None:
@@ -151,38 +148,15 @@ def pickled(path: Path) -> None:
         np.save(file, np.array([{"a": 1}], dtype=object), allow_pickle=True)
 
 
-@pytest.mark.parametrize(
-    "damage", [damage_middle, cut, change_a_number, other_archive, text, plain_array, pickled]
-)
+@pytest.mark.parametrize("damage", [damage_middle, cut, change_a_number, other_archive, text, pickled])
 def test_a_damaged_or_foreign_file_is_refused(damage: Callable[[Path], None], tmp_path: Path) -> None:
-    path = tmp_path / "agent.npz"
+    path = tmp_path / "agent.safetensors"
     agent = saved(path)
     damage(path)
     before = everything(agent)
-    with pytest.raises(InputError, match=r"damaged|not a saved agent"):
+    with pytest.raises(InputError, match=r"agent\.safetensors .*(damaged|not a saved state)"):
         agent.load(path)
     assert everything(agent) == before
-
-
-def test_every_flipped_byte_is_noticed(tmp_path: Path) -> None:
-    """No single damaged byte is loaded as something else, wherever it is."""
-    path = tmp_path / "agent.npz"
-    agent = saved(path)
-    content, before = path.read_bytes(), everything(agent)
-    unnoticed = 0
-    for position in np.random.default_rng(0).integers(0, len(content), 150):
-        changed = bytearray(content)
-        changed[position] ^= 0x10
-        path.write_bytes(bytes(changed))
-        try:
-            agent.load(path)
-        except InputError:
-            pass
-        else:
-            unnoticed += 1
-        assert everything(agent) == before
-    # Some bytes of a zip archive (dates, attributes) carry no content; they may change unnoticed.
-    assert unnoticed < 75
 
 
 @pytest.mark.parametrize(
@@ -199,20 +173,20 @@ def test_every_flipped_byte_is_noticed(tmp_path: Path) -> None:
 def test_a_file_of_an_agent_built_otherwise_is_refused(
     name: str, settings: dict[str, Any], what: str, tmp_path: Path
 ) -> None:
-    saved(tmp_path / "agent.npz")
+    saved(tmp_path / "agent.safetensors")
     other = small_agent(name, **settings)
-    with pytest.raises(InputError, match=f"saved by another agent: its {what} is"):
-        other.load(tmp_path / "agent.npz")
+    with pytest.raises(InputError, match=f"was saved with another {what}"):
+        other.load(tmp_path / "agent.safetensors")
     assert other.num_policies == 0
 
 
 def test_missing_and_unwritable_paths(tmp_path: Path) -> None:
     agent = small_agent("SFR")
     with pytest.raises(InputError, match="cannot read"):
-        agent.load(tmp_path / "nowhere.npz")
+        agent.load(tmp_path / "nowhere")
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="cannot write"):
-        agent.save(tmp_path / "file" / "agent.npz")
+        agent.save(tmp_path / "file" / "agent.safetensors")
 
 
 # --- Bad input --------------------------------------------------------------------------------------
@@ -314,7 +288,6 @@ ILLEGAL: dict[str, tuple[str, Any, dict[str, Any], str]] = {
     "unknown name": ("SFRQL", DISCRETE, {}, "there is no agent 'SFRQL'; the agents are Q, SF"),
     "SFR in a box": ("SFR", BOX, {}, "SFR counts a discrete set of features"),
     "MB in a box": ("MB SFR", BOX, {"model_learning_rate": 0.2}, "SFR counts a discrete set of features"),
-    "CSFR on a set": ("CSFR", DISCRETE, {}, "the tent code discretises a box"),
     "SF without features": ("SF", None, {}, "it needs feature_space"),
     "SF-R without its rate": ("SF-R", DISCRETE, {}, "SF-R learns .*: it needs reward_learning_rate"),
     "MB without its rate": ("MB SFR", DISCRETE, {}, "it needs model_learning_rate"),
@@ -342,7 +315,7 @@ ILLEGAL: dict[str, tuple[str, Any, dict[str, Any], str]] = {
 @pytest.mark.parametrize("case", ILLEGAL)
 def test_an_illegal_combination_is_refused_with_a_sentence(case: str) -> None:
     name, space, settings, sentence = ILLEGAL[case]
-    common = {"gamma": 0.9, "epsilon": 0.1, "learning_rate": 0.1, "rng": np.random.default_rng(0)}
+    common = {"gamma": 0.9, "epsilon": 0.1, "learning_rate": 0.1}
     with pytest.raises(InputError, match=sentence):
         make_agent(name, STATE_DIM, NUM_ACTIONS, space, **(common | settings))
 
@@ -350,9 +323,7 @@ def test_an_illegal_combination_is_refused_with_a_sentence(case: str) -> None:
 @pytest.mark.parametrize("size", [0, -1, 2.5])
 def test_sizes_are_positive_integers(size: Any) -> None:
     with pytest.raises(InputError, match="must be a positive integer"):
-        make_agent(
-            "Q", size, 2, None, gamma=0.9, epsilon=0.1, learning_rate=0.1, rng=np.random.default_rng(0)
-        )
+        make_agent("Q", size, 2, None, gamma=0.9, epsilon=0.1, learning_rate=0.1, seed=0)
 
 
 def test_a_network_of_the_wrong_shape_is_refused() -> None:
@@ -366,7 +337,7 @@ def test_a_network_of_the_wrong_shape_is_refused() -> None:
 
 def test_sf_in_a_box_needs_points_to_fit_general_rewards() -> None:
     space = BoxFeatures(np.zeros(2), np.ones(2))
-    common = {"gamma": 0.9, "epsilon": 0.1, "learning_rate": 0.1, "rng": np.random.default_rng(0)}
+    common = {"gamma": 0.9, "epsilon": 0.1, "learning_rate": 0.1}
     task = FunctionTask(lambda phi: 2 * phi[..., 0] - phi[..., 1])
     with pytest.raises(InputError, match="pass fit_points"):
         make_agent("SF", 3, 2, space, **common).start_task(task)
@@ -390,9 +361,9 @@ def test_divergence_is_raised_and_not_carried_on(name: str, tmp_path: Path) -> N
                 lambda: agent.start_task(some_task(name, rng))):  # fmt: skip
         with pytest.raises(DivergedError, match="diverged"):
             ask()
-    agent.save(tmp_path / "diverged.npz")
+    agent.save(tmp_path / "diverged")
     other = small_agent(name, learning_rate=1e3, dtype=torch.float32)
-    other.load(tmp_path / "diverged.npz")
+    other.load(tmp_path / "diverged")
     with pytest.raises(DivergedError):
         other.act(np.ones(STATE_DIM))
 

@@ -11,9 +11,10 @@ import time
 import dask
 import pytest
 
-from experiments.workers import Workers, job_queue
+from sfr_fa.runs.store import SUFFIX
+from sfr_fa.runs.workers import Workers, job_queue
 from sfr_theory.errors import InputError
-from tests.experiments.tiny import contents, run_config, start, write_config
+from tests.fa.tiny import contents, run_config, start, write_config
 
 SBATCH = """#!/bin/sh
 cp "$1" "{folder}/job-$$.sh"
@@ -94,7 +95,7 @@ def test_a_job_that_is_cancelled_is_submitted_again(tmp_path, monkeypatch):
     process = start(config, "--results", results, "--slurm", "--cluster-options", here)
     try:
         deadline = time.monotonic() + 180
-        while not list(results.rglob("*.task-*.npz")):
+        while not list(results.rglob(f"*.task-*{SUFFIX}")):
             assert time.monotonic() < deadline
             time.sleep(0.05)
         (job,) = (tmp_path / "jobs").read_text().split()

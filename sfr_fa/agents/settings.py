@@ -1,0 +1,115 @@
+"""The one description of an agent beside its parts: sizes, rates, and functions that can be exchanged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.optim import Optimizer
+
+from sfr_fa.agents.approximators import Approximator, LinearPerAction
+from sfr_fa.agents.cumulants import ModelRule
+from sfr_fa.agents.features import LearnedFeatureMap
+from sfr_fa.agents.gpi_policies import GpiPolicies, all_policies
+from sfr_fa.agents.readouts import RewardModel
+from sfr_fa.arrays import FloatArray, finite_number, positive_integer, positive_number
+from sfr_fa.feature_spaces import FeatureSpace
+from sfr_fa.reward_fitting import WeightFit
+from sfr_fa.streams import Streams
+from sfr_theory.errors import InputError
+
+Clip = Callable[[Tensor], Tensor]
+Loss = Callable[[Tensor], Tensor]
+
+
+def clip_at_zero(values: Tensor) -> Tensor:
+    """max(0, values): for discounted sums of what is never negative."""
+    return values.clamp(min=0)
+
+
+def no_clip(values: Tensor) -> Tensor:
+    """The values as they are."""
+    return values
+
+
+def summed_squares(error: Tensor) -> Tensor:
+    """sum_{k,x} error_{k,x}^2, as the listings print it; `error` has shape (groups, size)."""
+    return error.square().sum()
+
+
+def squares_averaged_over_dimensions(error: Tensor) -> Tensor:
+    """1/n sum_k sum_x error_{k,x}^2 over the n feature dimensions, as eq:loss_cxi prints it."""
+    return error.square().sum() / error.shape[0]
+
+
+RATES = ("learning_rate", "reward_learning_rate", "model_learning_rate")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentSettings:
+    """What `make_agent` was told. Those that are None are for some agents only, or depend on the agent."""
+
+    state_dim: int
+    num_actions: int
+    streams: Streams
+    feature_space: FeatureSpace | None = None
+    """The environment's features; None for agents that do not read them."""
+    gamma: float = 0.95
+    epsilon: float = 0.15
+    """How often an action is drawn at random."""
+    learning_rate: float = 0.005
+    """alpha, of the values."""
+    reward_learning_rate: float | None = None
+    """alpha_w or alpha_R, for agents that learn the reward online (-R, -h)."""
+    model_learning_rate: float | None = None
+    """beta, for the one-step model (MB)."""
+    model_rule: ModelRule | None = None
+    """How the one-step model learns: delta_rule (default), or squares as printed."""
+    feature_map: LearnedFeatureMap | None = None
+    """Learned features, for -h agents."""
+    reward_model: RewardModel | None = None
+    """LinearRewardModel (default) or MlpRewardModel, for SFR-R and MB SFR-R."""
+    weight_fit: WeightFit | None = None
+    """How SF fits weights to a reward that is not linear: l1_weights (default), least_squares_weights or
+    printed_rule_weights of sfr_fa.reward_fitting."""
+    fit_points: FloatArray | None = None
+    """Features on which it is fitted; the whole set, if features are discrete."""
+    bins: int | None = None
+    """U of the tent code, 11 if not given."""
+    approximator: Approximator = LinearPerAction
+    """(ValueShape, Generator) -> nn.Module: LinearPerAction, FeatureSubnetworks, or yours."""
+    optimiser: Callable[..., Optimizer] = torch.optim.SGD
+    """Called as optimiser(parameters, lr=learning_rate) for each policy."""
+    clip: Clip | None = None
+    """clip_at_zero or no_clip; by default what the cumulant allows."""
+    gpi_policies: GpiPolicies = all_policies
+    """all_policies, or Nearest(m), Recent(m), Random(m) of sfr_fa.agents.gpi_policies."""
+    loss: Loss = summed_squares
+    """summed_squares (the listings) or squares_averaged_over_dimensions (eq:loss_cxi)."""
+    dtype: torch.dtype = torch.float32
+
+    def __post_init__(self) -> None:
+        def check(name: str, as_plain: Callable[[Any, str], Any]) -> None:
+            object.__setattr__(self, name, as_plain(getattr(self, name), name))
+
+        check("state_dim", positive_integer)
+        check("num_actions", positive_integer)
+        check("gamma", finite_number)
+        check("epsilon", finite_number)
+        for rate in RATES:
+            if getattr(self, rate) is not None:
+                check(rate, positive_number)
+        if not 0 <= self.gamma < 1:
+            raise InputError(f"gamma is {self.gamma}; it must be at least 0 and below 1")
+        if not 0 <= self.epsilon <= 1:
+            raise InputError(f"epsilon is {self.epsilon}; it must be a probability")
+        if self.dtype not in (torch.float32, torch.float64):
+            raise InputError(f"dtype is {self.dtype}; it must be torch.float32 or torch.float64")
+        for name in ("model_rule", "reward_model", "weight_fit", "approximator", "optimiser", "clip",
+                     "gpi_policies", "loss"):  # fmt: skip
+            function = getattr(self, name)
+            if function is not None and not callable(function):
+                raise InputError(f"{name} is {function!r}; it must be a function or a class")

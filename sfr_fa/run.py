@@ -1,0 +1,383 @@
+"""Run an experiment: `python -m sfr_fa.run config.py --profile reduced --workers 2`.
+
+The config is a Python file, or a module by its name, that defines CONFIG, a
+`sfr_fa.runs.config.ExperimentConfig`. It is checked before anything is written: every agent is built once.
+
+Kill it at any moment: the same command goes on where it was and gives the same numbers to the bit. Finished
+trials are skipped, so running it twice does nothing the second time. Results go to RESULTS/NAME/PROFILE.
+
+Exit code 0: every trial is finished. 1: some failed, and are named with their error. 2: bad input.
+130: interrupted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import signal
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from sfr_fa.engines import Engine
+from sfr_fa.runs import store
+from sfr_fa.runs.config import ExperimentConfig, Trial, load_config, thing
+from sfr_fa.runs.estimates import Estimate, estimate
+from sfr_fa.runs.store import RunFolder, TrialState
+from sfr_fa.runs.trial import check_trials, provenance
+from sfr_fa.runs.wording import duration, rates_text
+from sfr_fa.runs.workers import (
+    JOB_QUEUES,
+    Job,
+    TrialOutcome,
+    Workers,
+    leave_at_once,
+    require,
+    run_here,
+    run_on_dask,
+)
+from sfr_theory import cli
+from sfr_theory.errors import InputError
+
+Flag = tyro.conf.FlagCreatePairsOff[bool]
+
+
+@dataclass(frozen=True)
+class Options:
+    experiment: tyro.conf.Positional[str]
+    """A Python file, or a module by its name, that defines CONFIG."""
+    profile: str = "smoke"
+    """How much of it: smoke (seconds), reduced (minutes), paper (the paper's numbers)."""
+    results: str = "results"
+    """Folder for results; the run goes to RESULTS/NAME/PROFILE."""
+    workers: int = 1
+    """How many trials run at once. 1 needs no Dask."""
+    scheduler: str | None = None
+    """Address of a Dask scheduler (tcp://host:8786) whose workers see this folder under the same path."""
+    slurm: Flag = False
+    """Submit WORKERS jobs to Slurm and run on them."""
+    pbs: Flag = False
+    """The same with PBS."""
+    oar: Flag = False
+    """The same with OAR."""
+    cluster_options: Annotated[tuple[str, ...], tyro.conf.arg(metavar="KEY=VALUE ...")] = ()
+    """For dask-jobqueue, such as queue=long walltime=12:00:00 memory=4GB; lists as JSON."""
+    agents: tuple[str, ...] = ()
+    """Only these agents, by label; all others stay to be done."""
+    learning_rates: tuple[float, ...] = ()
+    """Only agents with these rates alpha, for instance the best of a grid in all repetitions."""
+    repetitions: tuple[int, ...] = ()
+    """Only these repetitions, counted from 0."""
+    engine: str | None = None
+    """compiled or reference, in place of the config's."""
+    precision: str | None = None
+    """float32 or float64 for all agents, in place of the config's."""
+    tensorboard: str | None = None
+    """Also write learning curves for TensorBoard to this folder."""
+    dry_run: Flag = False
+    """Print the trials and an estimate of time and disk, and do nothing."""
+
+    @property
+    def queue(self) -> str | None:
+        chosen = [name for name in JOB_QUEUES if getattr(self, name)]
+        if len(chosen) > 1 or (chosen and self.scheduler):
+            raise InputError("choose one of --scheduler, --slurm, --pbs and --oar")
+        if self.cluster_options and not chosen:
+            raise InputError("--cluster-options are for --slurm, --pbs or --oar")
+        return chosen[0] if chosen else None
+
+    def configured(self) -> ExperimentConfig:
+        """The config with what the command line changes in it."""
+        config = load_config(self.experiment)
+        if self.engine is not None:
+            thing("engine", self.engine)
+            config = replace(config, engine=self.engine)
+        if self.precision is not None:
+            parts = tuple(
+                replace(part, agents=tuple(replace(agent, precision=self.precision) for agent in part.agents))
+                for part in config.parts
+            )
+            config = replace(config, parts=parts)
+        return config
+
+    def chosen(self, config: ExperimentConfig) -> tuple[Trial, ...]:
+        """The trials to be run."""
+        for agent in self.agents:
+            if agent not in config.labels:
+                raise InputError(f"{config.name} has no agent {agent!r}; it has {', '.join(config.labels)}")
+        known_rates = sorted({agent.learning_rate for part in config.parts for agent in part.agents})
+        for rate in self.learning_rates:
+            if rate not in known_rates:
+                there = ", ".join(f"{known:g}" for known in known_rates)
+                raise InputError(f"{config.name} has no learning rate {rate:g}; it has {there}")
+        count = config.profile(self.profile).repetitions
+        for repetition in self.repetitions:
+            if not 0 <= repetition < count:
+                raise InputError(f"there is no repetition {repetition}; they are 0 to {count - 1}")
+        chosen = tuple(
+            trial
+            for trial in config.trials(self.profile)
+            if (not self.agents or trial.agent.label in self.agents)
+            and (not self.learning_rates or trial.agent.learning_rate in self.learning_rates)
+            and (not self.repetitions or trial.repetition in self.repetitions)
+        )
+        if not chosen:
+            raise InputError(f"{config.name} has no trial with all of these agents, rates and repetitions")
+        return chosen
+
+    def cluster_keywords(self) -> dict[str, Any]:
+        pairs: dict[str, Any] = {}
+        for option in self.cluster_options:
+            key, equals, value = option.partition("=")
+            if not equals or not key.isidentifier():
+                raise InputError(f"--cluster-options has {option!r}; each is KEY=VALUE")
+            try:
+                pairs[key] = json.loads(value)
+            except ValueError:
+                pairs[key] = value
+        return pairs
+
+
+def main(options: Options) -> int:
+    console = cli.output_console(None)
+    config = options.configured()
+    trials = options.chosen(config)
+    queue, keywords = options.queue, options.cluster_keywords()
+    if options.workers < 1:
+        raise InputError(f"--workers is {options.workers}; there must be at least one")
+    folder = RunFolder(Path(options.results) / config.name / options.profile)
+    engines = check_trials(trials)
+    if options.dry_run:
+        show_plan(console, config, trials, engines, folder, options.workers)
+        return 0
+    if options.tensorboard:
+        require("tensorboardX", "tensorboard")
+    folder.start(
+        config.to_json(options.profile),
+        [trial.key for trial in config.trials(options.profile)],
+        provenance(config.engine),
+    )
+    todo, damaged, finished = [], [], 0
+    for trial in trials:
+        status = folder.status(trial.key)
+        if status.state is TrialState.DAMAGED:
+            damaged.append(
+                TrialOutcome(trial.key, error=f"{status.reason}; delete its .csv and .json to run it again")
+            )
+        elif status.state is TrialState.FINISHED:
+            finished += 1
+        else:
+            todo.append(trial)
+    console.print(
+        f"{config.title}, profile {options.profile}: {len(trials)} trials, {finished} finished before"
+    )
+    stop_file = folder.unfinished / f"stop-{time.time_ns()}"
+    jobs = [
+        Job(trial, str(folder.path.absolute()), options.tensorboard, str(stop_file.absolute()))
+        for trial in todo
+    ]
+    workers = Workers(options.workers, options.scheduler, queue, keywords)
+    outcomes = list(damaged)
+    started = time.monotonic()
+    try:
+        with interruptible() as check, _display(folder, trials, check) as refresh:
+            here = options.workers == 1 and options.scheduler is None and queue is None
+            run = run_here(jobs, refresh) if here else run_on_dask(jobs, workers, refresh, console.print)
+            if jobs:
+                outcomes += run
+    except KeyboardInterrupt:
+        with contextlib.suppress(OSError):
+            stop_file.touch()
+        console.print("interrupted; the same command goes on from here")
+        return cli.EXIT_INTERRUPTED
+    folder.tidy()
+    return _summary(console, config, folder, outcomes, time.monotonic() - started, options)
+
+
+def _summary(
+    console: Console,
+    config: ExperimentConfig,
+    folder: RunFolder,
+    outcomes: Sequence[TrialOutcome],
+    seconds: float,
+    options: Options,
+) -> int:
+    for note, count in _grouped(note for outcome in outcomes for note in outcome.notes):
+        console.print(f"note: {note}" + (f" (and {count - 1} more)" if count > 1 else ""), soft_wrap=True)
+    failed = [outcome for outcome in outcomes if outcome.error is not None]
+    for outcome in failed:
+        console.print(f"failed: {outcome.key}: {outcome.error}", soft_wrap=True, markup=False)
+    run = store.read_run(folder.path)
+    console.print(
+        f"{len(run.trials)} of {len(run.manifest['trials'])} trials are finished in {folder.path}; "
+        f"this took {duration(seconds)}",
+        soft_wrap=True,
+    )
+    for trial in run.trials.values():
+        if trial.diverged:
+            console.print(f"diverged: {trial.key} in task {trial.rows[-1].task}")
+    if config.is_grid:
+        show_grid(console, folder, run)
+    return cli.EXIT_UNEXPECTED if failed else 0
+
+
+def _grouped(notes: Iterator[str]) -> list[tuple[str, int]]:
+    """Notes that say the same of several trials, once, with their number."""
+    groups: dict[str, list[str]] = {}
+    for note in notes:
+        groups.setdefault(note.partition(": ")[2], []).append(note)
+    return [(members[0], len(members)) for members in groups.values()]
+
+
+def show_grid(console: Console, folder: RunFolder, run: store.StoredTrials) -> None:
+    """The best rates of each agent; the whole grid goes to grid.csv once every trial is finished."""
+    planned = store.planned_combinations(run.manifest["config"])
+    points = store.grid_points(list(run.trials.values()), planned)
+    table = Table("setting", "agent", "best rates", "mean total return", "combinations", box=None)
+    for point in points:
+        if point.best:
+            same = [p for p in points if (p.setting, p.agent) == (point.setting, point.agent)]
+            mean = f"{point.mean_total_return:.4g}"
+            table.add_row(point.setting, point.agent, rates_text(point.rates), mean, str(len(same)))
+    if table.rows:
+        console.print(table)
+    if not run.missing and not run.problems:
+        store.write_new(folder.path / "grid.csv", store.grid_to_csv(points))
+
+
+def show_plan(
+    console: Console,
+    config: ExperimentConfig,
+    trials: Sequence[Trial],
+    engines: Mapping[tuple[str, str], Engine],
+    folder: RunFolder,
+    workers: int,
+) -> None:
+    """What would be run, and what it would take."""
+    total = Estimate(0.0, 0, 0, measured=True)
+    todo = 0
+    table = Table("setting", "agent", "rates", "repetitions", "tasks x steps", "to do", "time each", box=None)
+    rows: dict[tuple[str, ...], list[Trial]] = {}
+    for trial in trials:
+        place = (trial.setting.name, trial.agent.label, rates_text(trial.agent.rates))
+        rows.setdefault(place, []).append(trial)
+    for (setting, agent, rates), group in rows.items():
+        left = [t for t in group if folder.status(t.key, verify=False).state is not TrialState.FINISHED]
+        each = estimate(group[0], engines[setting, agent], folder)
+        total = total + each.times(len(left))
+        todo += len(left)
+        size = f"{group[0].tasks} x {group[0].steps}"
+        table.add_row(setting, agent, rates, str(len(group)), size, str(len(left)), duration(each.seconds))
+    console.print(
+        f"{config.title}: {len(trials)} trials, {todo} to do, results in {folder.path}", soft_wrap=True
+    )
+    console.print(table)
+    basis = "as measured here" if total.measured else "roughly, from speeds of an ordinary core"
+    time_left = duration(total.seconds / workers)
+    console.print(
+        f"about {time_left} on {workers} worker{'s' if workers > 1 else ''} ({basis}), "
+        f"{total.result_bytes / 1e6:.1f} MB of results and up to "
+        f"{workers * total.checkpoint_bytes / 1e6:.0f} MB of checkpoints meanwhile",
+        soft_wrap=True,
+    )
+
+
+@contextlib.contextmanager
+def interruptible() -> Iterator[Callable[[], None]]:
+    """Ctrl-C raises KeyboardInterrupt, if not at once then when the yielded function is called.
+
+    Compiled code and compilers may hold it back, or swallow it.
+    """
+    pressed = False
+
+    def remember(signal_number: int, frame: Any) -> None:
+        nonlocal pressed
+        pressed = True
+        raise KeyboardInterrupt
+
+    def check() -> None:
+        if pressed:
+            raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, remember)
+    try:
+        yield check
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextlib.contextmanager
+def _display(
+    folder: RunFolder, trials: Sequence[Trial], check: Callable[[], None]
+) -> Iterator[Callable[[], None]]:
+    """A progress bar on a terminal, nothing elsewhere; yields a function that brings it up to date.
+
+    What is done is read off the folder, so that it does not matter who does it where.
+    """
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield check
+        return
+    bar = Progress(
+        TextColumn("{task.fields[trials]} trials"),
+        BarColumn(),
+        TextColumn("{task.percentage:.0f} %  {task.fields[speed]} steps/s "),
+        TimeRemainingColumn(),
+        TextColumn("left"),
+        console=console,
+        transient=True,
+        refresh_per_second=2,
+        speed_estimate_period=600,  # agents differ in speed
+    )
+    started, next_count = time.monotonic(), 0.0
+    finished: set[str] = set()
+
+    def count() -> int:
+        steps = 0
+        for trial in trials:
+            if trial.key not in finished and folder.json_path(trial.key).exists():
+                finished.add(trial.key)
+            done = trial.tasks if trial.key in finished else next(iter(folder.checkpoints(trial.key)), 0)
+            steps += done * trial.steps
+        return steps
+
+    with bar:
+        before = count()
+        total = sum(trial.tasks * trial.steps for trial in trials)
+        task = bar.add_task(
+            "", total=total, completed=before, trials=f"{len(finished)}/{len(trials)}", speed="-"
+        )
+
+        def refresh() -> None:
+            nonlocal next_count
+            check()
+            now = time.monotonic()
+            if now < next_count:
+                return
+            done = count()
+            # Where there are many trials or the disk is slow: at most a hundredth of the time.
+            next_count = now + max(0.5, 100 * (time.monotonic() - now))
+            speed = f"{(done - before) / (now - started):,.0f}"
+            bar.update(task, completed=done, trials=f"{len(finished)}/{len(trials)}", speed=speed)
+
+        yield refresh
+
+
+def command(main: Callable[[Any], int], options: type[Any], name: str, description: str) -> None:
+    """Run a command that runs trials: after Ctrl-C it ends at once, whatever is being computed."""
+    try:
+        cli.run(main, options, name, description)
+    except SystemExit as end:
+        leave_at_once(int(end.code or 0))
+        raise
+
+
+if __name__ == "__main__":
+    command(main, Options, "sfr_fa.run", __doc__ or "")

@@ -1,0 +1,428 @@
+"""An experiment as data: which agents meet which tasks, how often and for how long.
+
+    ExperimentConfig   a figure or table: parts, profiles, seed
+    Part               a setting (environment and tasks) and the agents that meet it
+    Profile            how much of it: tasks, steps, repetitions
+    grid               all combinations of an agent's rates
+
+It unfolds into trials, and these are all that the runner sees:
+
+    Trial              Setting, AgentSetup and repetition: all that determines a result
+
+A config is a Python file or module with one value, CONFIG. What comes with the package is known by its name;
+your own environments, samplers of tasks, agents, networks and so on are "module:attribute", and the module
+may lie beside the config.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import itertools
+import sys
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import torch
+
+from sfr_fa.agents import (
+    AgentSpec,
+    FeatureSubnetworks,
+    LinearPerAction,
+    LinearRewardModel,
+    MlpRewardModel,
+    agent_spec,
+    delta_rule,
+    no_clip,
+    squares,
+    squares_averaged_over_dimensions,
+    summed_squares,
+)
+from sfr_fa.agents.gpi_policies import gpi_policies_by_name
+from sfr_fa.agents.settings import RATES
+from sfr_fa.arrays import positive_number
+from sfr_fa.engines import ENGINES
+from sfr_fa.environments.object_collection import ObjectCollection, ObjectCollectionBarreto
+from sfr_fa.environments.racer import Racer
+from sfr_fa.reward_fitting import l1_weights, least_squares_weights, printed_rule_weights
+from sfr_fa.tasks import (
+    NONLINEARITY_BRACKETS,
+    Task,
+    sample_general_task,
+    sample_linear_task,
+    sample_racer_task,
+    sample_task_of_nonlinearity,
+)
+from sfr_theory.errors import InputError
+
+# --- What a trial is made of, by name ----------------------------------------------------------------
+
+Sampler = Callable[[np.random.Generator, Any], Task]
+
+
+def _of_nonlinearity(level: int) -> Sampler:
+    return lambda rng, space: sample_task_of_nonlinearity(rng, level)
+
+
+NAMES: dict[str, dict[str, Any]] = {
+    "environment": {
+        "object_collection": ObjectCollection,
+        "barreto": ObjectCollectionBarreto,
+        "racer": Racer,
+    },
+    "tasks": {
+        "linear": sample_linear_task,
+        "general": sample_general_task,
+        "racer": lambda rng, space: sample_racer_task(rng),
+        "racer_raw": lambda rng, space: sample_racer_task(rng, unit=2**0.5),
+        **{f"nonlinearity_{level}": _of_nonlinearity(level) for level in range(len(NONLINEARITY_BRACKETS))},
+    },
+    "approximator": {"linear": LinearPerAction, "networks": FeatureSubnetworks},
+    "loss": {"sum": summed_squares, "mean_over_dimensions": squares_averaged_over_dimensions},
+    "reward_model": {"linear": LinearRewardModel, "mlp": MlpRewardModel},
+    "model_rule": {"delta_rule": delta_rule, "squares": squares},
+    "weight_fit": {
+        "l1": l1_weights,
+        "least_squares": least_squares_weights,
+        "printed": printed_rule_weights,
+    },
+    "optimiser": {"sgd": torch.optim.SGD, "adam": torch.optim.Adam},
+    "clipping": {"cumulant": None, "none": no_clip},
+    "initial_weights": dict.fromkeys(("paper", "matched", "zero")),
+    "transfer": dict.fromkeys(("gpi", "none")),
+    "precision": {"float32": torch.float32, "float64": torch.float64},
+    "engine": dict.fromkeys(ENGINES),
+}
+"""What can be named in a config: the field, the name, the thing."""
+OWN = ("environment", "tasks", "approximator", "loss", "reward_model", "model_rule", "weight_fit",
+       "optimiser")  # fmt: skip
+"""Fields that may be "module:attribute"."""
+
+
+def thing(what: str, name: str) -> Any:
+    """What a field of a config names: a thing of ours by its name, or yours by "module:attribute"."""
+    module, colon, attribute = name.partition(":") if isinstance(name, str) else (name, "", "")
+    if not colon or what not in OWN:
+        if name not in NAMES[what]:
+            own = ', or "module:attribute" of your own' if what in OWN else ""
+            raise InputError(f"there is no {what} {name!r}; choose from {', '.join(NAMES[what])}{own}")
+        return NAMES[what][name]
+    try:
+        return getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise InputError(f"{what} is {name!r}, which cannot be found: {error}") from None
+
+
+class _Named:
+    """Fields of a dataclass that are names: checked when it is made, looked up on demand."""
+
+    def __post_init__(self) -> None:
+        for entry in fields(self):  # type: ignore[arg-type]
+            if entry.name in NAMES and getattr(self, entry.name) is not None:
+                self.named(entry.name)
+
+    def named(self, what: str) -> Any:
+        """The thing that a field names, None if it names none."""
+        name = getattr(self, what)
+        return None if name is None else thing(what, name)
+
+    def to_json(self) -> dict[str, Any]:
+        """The fields; those that earlier versions did not have are left out while they say nothing new."""
+        content = asdict(self)  # type: ignore[call-overload]
+        for entry in fields(self):  # type: ignore[arg-type]
+            if entry.metadata.get("later") and content[entry.name] == _default(entry):
+                del content[entry.name]
+        return dict(content)
+
+
+def _default(entry: Any) -> Any:
+    return entry.default_factory() if entry.default is MISSING else entry.default
+
+
+@dataclass(frozen=True)
+class Setting(_Named):
+    """An environment with a distribution of tasks.
+
+    `environment` and `tasks` are names, or "module:function" of your own: a function that makes an
+    environment, and one (rng, feature space) -> Task.
+    """
+
+    name: str
+    environment: str
+    tasks: str
+    gamma: float
+    epsilon: float = 0.15
+    approximator: str = "linear"
+    loss: str = "sum"
+    limit_is_terminal: bool = True
+    """Whether gamma_t = 0 where a time limit ends an episode, as in the listings; otherwise it bootstraps."""
+    environment_options: Mapping[str, Any] = field(default_factory=dict, metadata={"later": True})
+    """Keyword arguments of the environment, as JSON."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 <= self.gamma < 1:
+            raise InputError(f"gamma of {self.name} is {self.gamma}; it must be at least 0 and below 1")
+        if not 0 <= self.epsilon <= 1:
+            raise InputError(f"epsilon of {self.name} is {self.epsilon}; it must be a probability")
+
+    def make_environment(self) -> gymnasium.Env[Any, Any]:
+        environment: gymnasium.Env[Any, Any] = self.named("environment")(**self.environment_options)
+        return environment
+
+
+@dataclass(frozen=True)
+class AgentSetup(_Named):
+    """An agent with its rates and with what distinguishes it from others of its kind."""
+
+    label: str
+    agent: str
+    learning_rate: float = 0.005
+    reward_learning_rate: float | None = None
+    model_learning_rate: float | None = None
+    reward_model: str | None = None
+    """"linear" or "mlp", for SFR-R and MB SFR-R."""
+    model_rule: str | None = field(default=None, metadata={"later": True})
+    """"delta_rule" (what None means) or "squares", for MB SFR and MB SFR-R."""
+    weight_fit: str | None = None
+    """"l1", "least_squares" or "printed", for SF on rewards that are not linear."""
+    learned_dimensions: int | None = None
+    """h of learned features, for SF-h and CSFR-h."""
+    clipping: str = "cumulant"
+    """"cumulant": values are clipped at 0 where they cannot be negative; "none": never."""
+    initial_weights: str = "paper"
+    """"paper": N(0, 0.01^2) for each entry; "matched": psi_0 = sum_j phi_j xi_0(phi_j) with the xi_0 that SFR
+    starts from; "zero"."""
+    transfer: str = "gpi"
+    """"none": every task is learned alone, from fresh weights."""
+    gpi_policies: str = "all"
+    """"all", or "nearest 5", "recent 5", "random 5": which stored policies GPI may choose."""
+    precision: str = "float32"
+    optimiser: str = field(default="sgd", metadata={"later": True})
+    bins: int | None = field(default=None, metadata={"later": True})
+    """U of the tent code, for CSFR."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        gpi_policies_by_name(self.gpi_policies)
+        for name, rate in self.rates.items():
+            positive_number(rate, f"{name} of {self.label}")
+        if self.spec.learns_features != (self.learned_dimensions is not None):
+            raise InputError(
+                f"{self.label}: learned_dimensions is {self.learned_dimensions}; {self.agent} "
+                + ("learns features and needs it" if self.spec.learns_features else "learns no features")
+            )
+
+    @property
+    def spec(self) -> AgentSpec:
+        return agent_spec(self.agent)
+
+    @property
+    def rates(self) -> dict[str, float]:
+        """The rates that this agent has, by name."""
+        return {name: getattr(self, name) for name in RATES if getattr(self, name) is not None}
+
+
+@dataclass(frozen=True)
+class FeatureLearning:
+    """How features are learned from the Q agent's transitions (c:appendix_feature_learning)."""
+
+    tasks: int = 20
+    iterations: int = 1_000_000
+    drop_zero_rewards: float = 0.75
+    """Part of the transitions with reward 0 that is left out."""
+    keep: float = 1.0
+    """Part of all transitions that is used; the racer's two million would not fit into memory."""
+    q_learning_rate: float = 0.005
+
+
+RATE_NAMES = {"learning_rate": "alpha", "reward_learning_rate": "reward", "model_learning_rate": "beta"}
+
+
+@dataclass(frozen=True)
+class Trial:
+    """All that determines a result: agent, rates, repetition, and the setting they meet."""
+
+    setting: Setting
+    agent: AgentSetup
+    repetition: int
+    seed: int
+    tasks: int
+    steps: int
+    engine: str = "compiled"
+    feature_learning: FeatureLearning = field(default_factory=FeatureLearning)
+
+    def __post_init__(self) -> None:
+        thing("engine", self.engine)
+        for name, least in (("repetition", 0), ("seed", 0), ("tasks", 1), ("steps", 1)):
+            if getattr(self, name) < least:
+                raise InputError(f"{name} is {getattr(self, name)}; it must be at least {least}")
+
+    @property
+    def key(self) -> str:
+        """Setting, agent, rates and repetition as a path: "general/SFR/alpha_0.005/rep-00"."""
+        rates = "_".join(f"{RATE_NAMES[name]}_{value:g}" for name, value in self.agent.rates.items())
+        parts = (self.setting.name, self.agent.label, rates, f"rep-{self.repetition:02d}")
+        return "/".join(file_name(part) for part in parts)
+
+    def to_json(self) -> dict[str, Any]:
+        content = asdict(self) | {"rates": self.agent.rates}
+        content |= {"setting": self.setting.to_json(), "agent": self.agent.to_json()}
+        if self.agent.learned_dimensions is None:
+            del content["feature_learning"]
+        return content
+
+
+def file_name(text: str) -> str:
+    """The text with nothing in it that a file system or a shell might mind."""
+    name = "".join(c if c.isalnum() or c in "-._" else "_" for c in text)
+    return name if name.strip(".") else "_" * max(1, len(name))
+
+
+# --- Experiments -------------------------------------------------------------------------------------
+
+MOST_TRIALS = 100_000
+
+
+@dataclass(frozen=True)
+class Profile:
+    """How much is run."""
+
+    tasks: int
+    steps: int
+    """Of each task."""
+    repetitions: int
+    feature_tasks: int = 20
+    """Tasks of the Q agent from which features are learned."""
+    feature_iterations: int = 1_000_000
+
+    def __post_init__(self) -> None:
+        for name, value in asdict(self).items():
+            if not isinstance(value, int) or value < 1:
+                raise InputError(f"{name} of a profile is {value!r}; it must be a positive integer")
+
+
+@dataclass(frozen=True)
+class Part:
+    """A setting, and the agents that meet it."""
+
+    setting: Setting
+    agents: tuple[AgentSetup, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"setting": self.setting.to_json(), "agents": [agent.to_json() for agent in self.agents]}
+
+
+@dataclass(frozen=True)
+class ExperimentConfig:
+    """A figure or table."""
+
+    name: str
+    title: str
+    parts: tuple[Part, ...]
+    profiles: Mapping[str, Profile]
+    seed: int = 0
+    engine: str = "compiled"
+    feature_learning: FeatureLearning = field(default_factory=FeatureLearning)
+    """Its tasks and iterations are the profile's."""
+
+    def __post_init__(self) -> None:
+        if self.name != file_name(self.name) or not self.name:
+            raise InputError(f"name is {self.name!r}; it becomes a folder: letters, digits, - . _ only")
+        if not self.parts or not all(part.agents for part in self.parts):
+            raise InputError(f"{self.name} has a part without agents, or no parts at all")
+        for profile in self.profiles:
+            self.trials(profile)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Names of the agents, each once, in the order of the config."""
+        return tuple(dict.fromkeys(agent.label for part in self.parts for agent in part.agents))
+
+    @property
+    def is_grid(self) -> bool:
+        """Whether some agent is tried with several rates."""
+        pairs = [(part.setting.name, agent.label) for part in self.parts for agent in part.agents]
+        return len(set(pairs)) < len(pairs)
+
+    def profile(self, name: str) -> Profile:
+        if name not in self.profiles:
+            raise InputError(f"{self.name} has no profile {name!r}; it has {', '.join(self.profiles)}")
+        return self.profiles[name]
+
+    def trials(self, profile_name: str) -> tuple[Trial, ...]:
+        """Every (setting, agent, rates, repetition); one repetition after the other."""
+        size = self.profile(profile_name)
+        count = size.repetitions * sum(len(part.agents) for part in self.parts)
+        if count > MOST_TRIALS:
+            raise InputError(
+                f"profile {profile_name} of {self.name} has {count:,} trials; at most {MOST_TRIALS:,} fit "
+                f"into one run: ask for fewer repetitions or rates"
+            )
+        learning = replace(
+            self.feature_learning, tasks=size.feature_tasks, iterations=size.feature_iterations
+        )
+        trials = tuple(
+            Trial(part.setting, agent, k, self.seed, size.tasks, size.steps, self.engine, learning)
+            for k in range(size.repetitions)
+            for part in self.parts
+            for agent in part.agents
+        )
+        (most_common, times), *_ = Counter(trial.key for trial in trials).most_common(1)
+        if times > 1:
+            raise InputError(
+                f"{self.name} has the trial {most_common} twice; give its agents different labels"
+            )
+        return trials
+
+    def to_json(self, profile_name: str) -> dict[str, Any]:
+        """All that determines the results of a profile."""
+        return {
+            "name": self.name,
+            "title": self.title,
+            "profile": profile_name,
+            "size": asdict(self.profile(profile_name)),
+            "seed": self.seed,
+            "engine": self.engine,
+            "feature_learning": asdict(self.feature_learning),
+            "parts": [part.to_json() for part in self.parts],
+        }
+
+
+def grid(agent: AgentSetup, **rates: tuple[float, ...]) -> tuple[AgentSetup, ...]:
+    """The agent with every combination of the given rates."""
+    combinations: list[dict[str, Any]] = [
+        dict(zip(rates, values, strict=True)) for values in itertools.product(*rates.values())
+    ]
+    return tuple(replace(agent, **combination) for combination in combinations)
+
+
+def load_config(source: str) -> ExperimentConfig:
+    """The CONFIG of a Python file by its path, or of a module by its name; either is executed."""
+    path = Path(source)
+    try:
+        if path.suffix == ".py":
+            if not path.is_file():
+                raise InputError(f"there is no file {path}")
+            # What the config names as "module:attribute" may lie beside it.
+            sys.path.insert(0, str(path.resolve().parent))
+            spec = importlib.util.spec_from_file_location(f"config_{file_name(path.stem)}", path)
+            assert spec is not None
+            assert spec.loader is not None
+            module = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(module)
+        else:
+            module = importlib.import_module(source)
+    except InputError:
+        raise
+    except Exception as error:
+        raise InputError(f"{source} cannot be read as a config: {type(error).__name__}: {error}") from None
+    config = getattr(module, "CONFIG", None)
+    if not isinstance(config, ExperimentConfig):
+        raise InputError(f"{source} must define CONFIG, a sfr_fa.runs.ExperimentConfig")
+    return config

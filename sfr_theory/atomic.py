@@ -1,0 +1,49 @@
+"""The one way in which files are written: under another name in the same folder, then renamed.
+
+A reader sees a file whole or not at all, and a writer that is killed leaves the old one as it was.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+
+from sfr_theory.errors import InputError
+
+
+@contextlib.contextmanager
+def output_errors(path: Path) -> Iterator[None]:
+    """What goes wrong with writing a file, in a sentence."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror or error}") from None
+
+
+def write_atomic(path: Path, content: bytes, *, durable: bool = False) -> None:
+    """Write a file whole or not at all; makes missing folders.
+
+    A link is followed, and what is no file (a pipe, a terminal, /dev/null) is written to as it is. With
+    `durable` the content is on the disk before the file has its name, so that it survives a power failure.
+    """
+    with output_errors(path):
+        path = path.resolve()
+        if path.exists() and not path.is_file():
+            path.write_bytes(content)
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+        try:
+            # Opened as any new file is, so that others may read it if they may read the user's files.
+            with temporary.open("xb") as file:
+                file.write(content)
+                if durable:
+                    file.flush()
+                    os.fsync(file.fileno())
+            temporary.replace(path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise

@@ -1,0 +1,142 @@
+"""Experiments as data: a user's own configs are found, unfold into trials, or are refused with a sentence."""
+
+import itertools
+import subprocess
+
+import pytest
+
+from sfr_fa.runs import trial as trial_module
+from sfr_fa.runs.config import AgentSetup, Setting, Trial, file_name, grid, load_config
+from sfr_fa.runs.store import RunFolder
+from sfr_fa.runs.trial import run_trial
+from sfr_fa.streams import stream
+from sfr_theory.errors import InputError
+from tests.fa.tiny import write_config
+
+
+def returns(tmp_path, steps=200, **setup):
+    setting = Setting("linear", "object_collection", "linear", gamma=0.95)
+    agent = AgentSetup("agent", precision="float64", **setup)
+    trial = Trial(setting, agent, 0, seed=1, tasks=3, steps=steps, engine="reference")
+    folder = RunFolder(tmp_path / f"{setup}")
+    run_trial(trial, folder)
+    return [(row.total_return, row.gpi_current) for row in folder.read_result(trial.key).rows]
+
+
+def test_without_clipping_and_with_matched_weights_sfr_is_sf(tmp_path):
+    """The two ends of the ablation are one algorithm on linear tasks, and nothing else is."""
+    sf = returns(tmp_path, agent="SF", initial_weights="matched")
+    assert returns(tmp_path, agent="SFR", initial_weights="matched", clipping="none") == sf
+    assert returns(tmp_path, agent="SFR", initial_weights="paper", clipping="none") == sf
+    assert returns(tmp_path, agent="SFR", initial_weights="matched") != sf
+    assert returns(tmp_path, agent="SF", initial_weights="paper") != sf
+    zero = returns(tmp_path, agent="SF", initial_weights="zero")
+    assert returns(tmp_path, agent="SFR", initial_weights="zero", clipping="none") == zero
+
+
+@pytest.mark.parametrize(
+    ("setup", "reason"),
+    [
+        ({"agent": "Q", "initial_weights": "zero"}, "whose policies carry over"),
+        ({"agent": "SFR", "initial_weights": "zero", "transfer": "none"}, "whose policies carry over"),
+        ({"agent": "CSFR", "initial_weights": "matched"}, "SF, SFR"),
+    ],
+)
+def test_initial_weights_that_would_not_be_used_are_refused(tmp_path, setup, reason):
+    with pytest.raises(InputError, match=reason):
+        returns(tmp_path, **setup)
+
+
+def test_initial_weights_of_networks_are_refused(tmp_path):
+    setting = Setting("racer", "racer", "racer", gamma=0.9, approximator="networks")
+    trial = Trial(setting, AgentSetup("CSFR", "CSFR", initial_weights="zero"), 0, seed=1, tasks=1, steps=5)
+    with pytest.raises(InputError, match="initial_weights are for linear values"):
+        run_trial(trial, RunFolder(tmp_path))
+
+
+@pytest.mark.parametrize("text", ["", ".", "..", "../..", "a/b", "SFR, zero weights"])
+def test_a_name_is_a_file_in_its_folder(tmp_path, text):
+    path = (tmp_path / file_name(text)).resolve()
+    assert path.parent == tmp_path.resolve()
+
+
+def test_the_commit_is_of_our_sources(tmp_path, monkeypatch):
+    """Not of a repository that the package happens to be installed in."""
+    subprocess.run(["git", "init", "--quiet", str(tmp_path)], check=True)
+    (tmp_path / "trial.py").touch()
+    monkeypatch.setattr(trial_module, "__file__", str(tmp_path / "trial.py"))
+    identity = ("-c", "user.name=a", "-c", "user.email=a@b.c")
+    subprocess.run(
+        ["git", "-C", str(tmp_path), *identity, "commit", "--quiet", "--allow-empty", "-m", "."], check=True
+    )
+    assert trial_module.provenance.__wrapped__("reference")["commit"] is None
+
+
+def test_a_stream_depends_on_seed_repetition_and_name_only():
+    draws = {
+        (seed, repetition, name): stream(seed, repetition, name).random()
+        for seed, repetition, name in itertools.product((0, 1), (0, 1, 11), ("tasks", "weights"))
+    }
+    assert len(set(draws.values())) == len(draws)
+    assert stream(1, 11, "tasks").random() == draws[1, 11, "tasks"]
+
+
+def test_grid_gives_all_combinations():
+    agents = grid(AgentSetup("SF-R", "SF-R"), learning_rate=(1.0, 2.0), reward_learning_rate=(3.0, 4.0, 5.0))
+    assert [tuple(agent.rates.values()) for agent in agents] == list(
+        itertools.product((1.0, 2.0), (3.0, 4.0, 5.0))
+    )
+
+
+def test_your_own_config_is_found_by_its_path(tmp_path):
+    config = load_config(write_config(tmp_path / "mine.py", repetitions=2))
+    assert [trial.key for trial in config.trials("smoke")][:2] == [
+        "general/Q/alpha_0.005/rep-00",
+        "general/SF/alpha_0.005/rep-00",
+    ]
+    assert len(config.trials("smoke")) == 6
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("CONFIG = 3", "must define CONFIG"),
+        ("1/0", "ZeroDivisionError"),
+        ("AgentSetup('x', 'SFRR')", "there is no agent 'SFRR'"),
+        ("AgentSetup('x', 'nowhere:ROW')", "nowhere:ROW"),
+        ("AgentSetup('x', 'math:pi')", "must be an AgentSpec"),
+        ("AgentSetup('x', 'SF-h')", "learns features and needs it"),
+        ("AgentSetup('x', 'Q', clipping='maybe')", "no clipping 'maybe'"),
+        ("AgentSetup('x', 'Q', learning_rate=-1)", "learning_rate of x is -1"),
+        ("Setting('x', 'object_colection', 'linear', 0.9)", "no environment 'object_colection'"),
+        ("Setting('x', 'racer', 'racer', 2)", "gamma of x is 2"),
+    ],
+)
+def test_a_bad_config_is_refused_with_a_sentence(tmp_path, text, words):
+    path = tmp_path / "bad.py"
+    path.write_text(f"from sfr_fa.runs.config import AgentSetup, Setting\n{text}")
+    with pytest.raises(InputError, match=words):
+        load_config(str(path))
+
+
+def test_a_trial_that_is_there_twice_is_refused(tmp_path):
+    with pytest.raises(InputError, match="give its agents different labels"):
+        load_config(write_config(tmp_path / "bad.py", agents='AgentSetup("Q", "Q"), AgentSetup("Q", "Q"),'))
+
+
+def test_a_file_that_is_not_there_and_a_run_that_is_too_large(tmp_path):
+    with pytest.raises(InputError, match="there is no file"):
+        load_config("nowhere/mine.py")
+    with pytest.raises(InputError, match=r"300,000,000 trials.*fewer repetitions"):
+        load_config(write_config(tmp_path / "large.py", repetitions=10**8))
+
+
+def test_options_of_an_environment_are_part_of_a_trial_and_absent_where_there_are_none():
+    plain = Setting("a", "object_collection", "linear", 0.9)
+    other = Setting("a", "object_collection", "linear", 0.9, environment_options={"render_mode": "rgb_array"})
+    assert "environment_options" not in plain.to_json()
+    assert other.to_json() == plain.to_json() | {"environment_options": {"render_mode": "rgb_array"}}
+    assert other.make_environment().render_mode == "rgb_array"
+    old = AgentSetup("Q", "Q").to_json()
+    assert not {"optimiser", "bins", "model_rule"} & set(old), "manifests of earlier versions stay valid"
+    assert AgentSetup("Q", "Q", optimiser="adam").to_json() == old | {"optimiser": "adam"}
