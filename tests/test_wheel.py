@@ -1,0 +1,22 @@
+"""The wheel holds the library and nothing that would collide with folders of a user's own."""
+
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+BUILD = "from setuptools import build_meta; build_meta.build_wheel('wheel')"
+
+
+def test_the_wheel_installs_three_packages(tmp_path):
+    here = subprocess.run(["git", "ls-files", "*.py"], cwd=ROOT, capture_output=True, text=True, check=True)
+    for name in ("pyproject.toml", "README.md", *here.stdout.split()):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    subprocess.run([sys.executable, "-c", BUILD], cwd=tmp_path, capture_output=True, check=True)
+    (wheel,) = (tmp_path / "wheel").glob("*.whl")
+    top_level = {name.split("/")[0] for name in zipfile.ZipFile(wheel).namelist()}
+    packages = {name for name in top_level if not name.endswith(".dist-info")}
+    assert packages == {"sfr_theory", "sfr_fa", "proofs_checks"}
