@@ -201,12 +201,8 @@ def _error_read_under_target_is_small() -> bool:
 
 
 PROOFS: tuple[Proof, ...] = (
-    Proof(
-        "thm1-thm2/compose", Method.COUNTEREXAMPLE,
-        check,
-        (
-            Broken("every iterate, odd or even, misleads GPI", _even_iterates_refute),
-            Broken("the error of xi~ is small under the target, too", _error_read_under_target_is_small),
-        ),
-    ),
+    Proof("thm1-thm2/compose", Method.COUNTEREXAMPLE, check, (
+        Broken("every iterate, odd or even, misleads GPI", _even_iterates_refute),
+        Broken("the error of xi~ is small under the target, too", _error_read_under_target_is_small),
+    )),
 )  # fmt: skip

@@ -12,7 +12,7 @@ In the order of the paper:
 
 What is *not* true is that T_xi contracts xi itself: where two actions tie in value but differ in xi, an
 arbitrarily small change of xi swaps the greedy action and T_xi jumps. A discontinuous map is no contraction
-in any norm of a finite-dimensional space. With the policy held fixed it is one.
+in any norm of a finite-dimensional space (`sfr_theory.checks.operators`). For a fixed policy it is one.
 
 Greedy actions enter the symbolic steps as an arbitrary choice abar(s'), one for each state, and every choice
 is gone through; max_a' Q(s', a') is Q(s', abar(s')) for the choice that is greedy.
@@ -26,7 +26,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from proofs_checks.argument import Step, broken, every, proved, refuted
+from proofs_checks.argument import Step, broken, every, proved
 from proofs_checks.proof import Proof
 from proofs_checks.smt import (
     Formula,
@@ -42,10 +42,8 @@ from proofs_checks.smt import (
     within,
 )
 from proofs_checks.symbolic import SymbolicMDP, identity, in_kernel_of, symbolic_mdp
-from sfr_theory.arithmetic import Array, exact_array
+from sfr_theory.arithmetic import Array
 from sfr_theory.claims import Method
-from sfr_theory.mdp import FiniteMDP
-from sfr_theory.operators import bellman_xi, bellman_xi_policy, q_from_xi
 
 THOUSANDTH = Fraction(1, 1000)
 SELECTIONS = tuple(itertools.product(range(2), repeat=3))
@@ -163,46 +161,7 @@ def fixed_point_steps(gamma_may_be_one: bool = False) -> Iterator[Step]:
     )
 
 
-# --- T_xi itself ----------------------------------------------------------------------------------
-
-NUDGES = tuple(Fraction(1, 10**k) for k in (1, 3, 6, 9))
-
-
-def jump_facts(apply: Callable[[FiniteMDP, Array, Array], Array], second: tuple[int, int]) -> Iterator[Step]:
-    """One state, two actions, R = (1, 1), gamma = 1/2; xi(a) = (1, 0), xi(b) = `second`, equal in value.
-
-    xi_+ has action a nudged up by delta in the first feature, xi_- action b; both are delta away from xi.
-    """
-    kernel = np.full((1, 2, 1, 2), Fraction(1, 2))
-    mdp, reward = FiniteMDP(kernel, Fraction(1, 2)), exact_array([1, 1])
-    xi = exact_array([[(1, 0), second]])
-    values = q_from_xi(xi, reward)[0]
-    yield Step(f"Q(a) = Q(b) = {values[0]}: the actions tie", bool(values[0] == values[1]))
-    ratios = []
-    for delta in NUDGES:
-        up, down = xi.copy(), xi.copy()
-        up[0, 0, 0] += exact_array(delta)[()]
-        down[0, 1, 0] += exact_array(delta)[()]
-        moved = np.abs(apply(mdp, reward, up) - apply(mdp, reward, down)).max()
-        ratios.append(moved / np.abs(up - down).max())
-    shown = ", ".join(f"{float(ratio):.3g}" for ratio in ratios)
-    yield Step(
-        f"sup|T xi_+ - T xi_-| / sup|xi_+ - xi_-| for delta = 1e-1, 1e-3, 1e-6, 1e-9 is {shown}: a jump, so "
-        f"T_xi is discontinuous and no contraction in any norm",
-        all(
-            ratio * delta >= Fraction(1, 4)
-            for ratio, delta in zip(map(_fraction, ratios), NUDGES, strict=True)
-        ),
-    )
-
-
-def _fraction(value: object) -> Fraction:
-    return Fraction(str(value))
-
-
-def policy_a(mdp: FiniteMDP, reward: Array, xi: Array) -> Array:
-    """The operator of the fixed policy 'always a'."""
-    return bellman_xi_policy(mdp, np.array([0]), xi)
+# --- the operator of a fixed policy ---------------------------------------------------------------
 
 
 def policy_operator_steps(modulus: Callable[[Formula], Formula]) -> Iterator[Step]:
@@ -249,11 +208,6 @@ PROOFS: tuple[Proof, ...] = (
            "uniqueness: all kernels, rewards and gamma, 2 states, 2 actions; z3. Existence and "
            "convergence: Banach's fixed point theorem, by prop2/contraction and cor1/isometry",
            broken("gamma = 1 allowed", lambda: fixed_point_steps(gamma_may_be_one=True))),
-    refuted("prop2/txi-contraction", lambda: jump_facts(bellman_xi, (0, 1)),
-            "one state, two actions, two features, gamma = 1/2; exact",
-            broken("the operator of a fixed policy jumps", lambda: jump_facts(policy_a, (0, 1))),
-            broken("it jumps where the tied actions have the same xi",
-                   lambda: jump_facts(bellman_xi, (1, 0)))),
     proved("prop2/policy-operator-contraction", Method.SMT,
            lambda: policy_operator_steps(lambda gamma: gamma),
            "sup-norm over (s, a, phi); all kernels, policies, gamma, xi; 3 next states, 2 actions; z3",

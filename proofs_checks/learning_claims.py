@@ -1,4 +1,4 @@
-"""Theorem 1 and the learning rules: limits, so supported by runs, or refuted by examples that are exact.
+"""Theorem 1, learning rules and T_xi: limits, so supported by runs, or refuted by exact examples.
 
 The checks are those of `python -m sfr_theory.check_convergence`, at a smaller scale; their modules in
 `sfr_theory.checks` carry the mathematics, `docs/theory.md` the proofs of T1', T1-MB and T1-GPI. The
@@ -14,16 +14,20 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import cache
 
+import numpy as np
+
 from proofs_checks.proof import Broken, Proof
-from sfr_theory.checks import gpi_learning, model_based, theorem_1
+from sfr_theory.arithmetic import Array
+from sfr_theory.check_convergence import CHECKS
+from sfr_theory.checks import gpi_learning, model_based, operators, theorem_1
 from sfr_theory.checks.settings import Settings
 from sfr_theory.claims import CheckResult, Verdict
 from sfr_theory.learning import Harmonic
+from sfr_theory.mdp import FiniteMDP
+from sfr_theory.operators import bellman_xi_policy
 
 SETTINGS = Settings(mdps=4, steps=200_000)
 """So many steps that constant step sizes have levelled off, which is what tells them from decreasing ones."""
-
-CHECKS = {check.claim: check for module in (theorem_1, model_based, gpi_learning) for check in module.CHECKS}
 
 
 @cache
@@ -56,6 +60,15 @@ def _learning_stored_values_are_safe() -> bool:
     return result.verdict is Verdict.INCONCLUSIVE
 
 
+def _at_a_fixed_policy(mdp: FiniteMDP, reward: Array, xi: Array) -> Array:
+    return bellman_xi_policy(mdp, np.zeros(mdp.num_states, dtype=int), xi)
+
+
+def _fixed_policies_do_not_jump() -> bool:
+    result = operators.discontinuity(SETTINGS, _at_a_fixed_policy)
+    return result.verdict is Verdict.INCONCLUSIVE
+
+
 def _agreeing_values_do_not_raise_the_variance() -> bool:
     """The check itself, with V(s') = 2e where it has -2e: nothing needs an assumption any more."""
     result = model_based.variance(SETTINGS, next_value=-model_based.OPPOSED)
@@ -73,9 +86,17 @@ def _proof(claim: str, variant: Broken, slow: bool = False) -> Proof:
 
 
 PROOFS: tuple[Proof, ...] = (
+    _proof("prop2/txi-contraction",
+           Broken("the operator of a fixed policy jumps", _fixed_policies_do_not_jump)),
     _proof("thm1/printed", Broken("a clock for each pair fails on the same path", _clock_per_pair_converges)),
     _proof("thm1/corrected", _constant_steps("thm1/corrected", *theorem_1.UNBIASED), slow=True),
     _proof("thm1/pointwise", _constant_steps("thm1/pointwise"), slow=True),
+    _proof("mb/unbiased",
+           Broken("it is biased at beta = 1",
+                  lambda: model_based.unbiased(SETTINGS, [Fraction(1)]).verdict is Verdict.INCONCLUSIVE)),
+    _proof("mb/beta-zero",
+           Broken("with beta = 1/10 it ends there, too",
+                  lambda: model_based.beta_zero(SETTINGS, 0.1).verdict is Verdict.INCONCLUSIVE)),
     _proof("mb/convergence",
            Broken("beta = 0 converges, too", lambda: run("mb/beta-zero").verdict is Verdict.REFUTED),
            slow=True),

@@ -24,7 +24,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from fractions import Fraction
 
 import numpy as np
 import sympy
@@ -175,62 +174,6 @@ def bias_steps(power: Callable[[int], int] = lambda n: n) -> Iterator[Step]:
     )
 
 
-def exact(*values: object) -> Array:
-    """Fractions as an array."""
-    array = np.empty(len(values), dtype=object)
-    array[:] = [Fraction(str(value)) for value in values]
-    return array
-
-
-def biased_facts(initial: Array, beta: Fraction) -> Iterator[Step]:
-    """p = (1/4, 3/4); the model starts at `initial`."""
-    p = exact("1/4", "3/4")
-    rate = np.array(beta, dtype=object)
-    for length in (1, 5):
-        mean = mean_model(p, initial, rate, length)
-        yield Step(
-            f"p = (1/4, 3/4), p~_0 = ({initial[0]}, {initial[1]}), beta = {beta}: after {length} "
-            f"update{'s' if length > 1 else ''} E[p~(phi_1)] = {mean[0]}",
-            bool(mean[0] != p[0]),
-        )
-
-
-def biased_given_the_past_facts(beta: Fraction) -> Iterator[Step]:
-    """p = (1/4, 3/4), where the model starts: it is right on average, but not given what was seen first."""
-    p = exact("1/4", "3/4")
-    rate = np.array(beta, dtype=object)
-    for seen in (0, 1):
-        mean = mean_model(p, model_after(p, (seen,), rate), rate, 1)
-        yield Step(
-            f"p~_0 = p, beta = {beta}: E[p~_2(phi_1) | phi_{seen + 1} was seen first] = {mean[0]}",
-            bool(mean[0] != p[0]),
-        )
-
-
-def unbiased_facts(beta: Fraction) -> Iterator[Step]:
-    yield from biased_facts(exact("1/2", "1/2"), beta)
-    yield from biased_given_the_past_facts(beta)
-
-
-def beta_zero_facts(beta: Fraction) -> Iterator[Step]:
-    """The extreme of the paper's range beta in [0, 1]."""
-    initial = exact("1/2", "1/2")
-    yield every(
-        f"with beta = {beta} the model stays (1/2, 1/2) for ever, whatever is observed",
-        (
-            Step(
-                f"features {seen}",
-                bool((model_after(initial, seen, np.array(beta, dtype=object)) == initial).all()),
-            )
-            for seen in itertools.product(range(2), repeat=4)
-        ),
-    )
-    yield Step(
-        "so in one state that always shows phi_1, with R = (1, 0) and gamma = 0, Q is drawn to 1/2, not to 1",
-        model_after(initial, (0,) * 10, np.array(beta, dtype=object))[0] == Fraction(1, 2),
-    )
-
-
 def exact_identity_steps(forget_product: bool = False) -> Iterator[Step]:
     """beta is invertible; everything is multiplied with it, so c beta = 1 - beta."""
     free = unknowns(
@@ -296,18 +239,8 @@ PROOFS: tuple[Proof, ...] = (
     proved("mb/bias-formula", Method.SYMBOLIC, bias_steps,
            "all p, p~_0 and beta, 2 features; every n by induction, n = 1, 2, 3 also by enumeration; "
            "symbolic", broken("one power of 1 - beta too many", lambda: bias_steps(lambda n: n + 1))),
-    refuted("mb/unbiased", lambda: unbiased_facts(Fraction(1, 2)),
-            "two features; all sequences of 1, 2 and 5; exact. E[p~_n | past] = (1-beta) p~_{n-1} + beta p, "
-            "so T1' does not apply for any beta < 1. The paper says that it is needed, not that it is so",
-            broken("its mean is off at beta = 1", lambda: biased_facts(exact("1/2", "1/2"), Fraction(1))),
-            broken("its mean over all pasts is off where it starts at p",
-                   lambda: biased_facts(exact("1/4", "3/4"), Fraction(1, 2))),
-            broken("given the past it is off at beta = 1", lambda: biased_given_the_past_facts(Fraction(1)))),
     proved("mb/exact-identity", Method.SYMBOLIC, exact_identity_steps,
            "all beta in (0, 1], rates, gamma, rewards, models and features seen, 3 features; symbolic",
            broken("alpha_n alpha_{n-1} dropped from the remainder",
                   lambda: exact_identity_steps(forget_product=True))),
-    refuted("mb/beta-zero", lambda: beta_zero_facts(Fraction(0)),
-            "two features, all sequences of length 4; exact",
-            broken("beta = 1/10 does not learn either", lambda: beta_zero_facts(Fraction(1, 10)))),
 )  # fmt: skip

@@ -197,17 +197,9 @@ def decomposition_steps(reward: tuple[int, int]) -> Iterator[Step]:
 # --- Counts ------------------------------------------------------------------------------------------------
 
 OBJECT_GRID = {
-    "Q": 3,
-    "SF": 3,
-    "SF-R": 9,
-    "SF-4": 9,
-    "SF-8": 9,
-    "SFR": 3,
-    "SFR-R": 9,
-    "CSFR-3": 9,
-    "MB SFR": 9,
+    "Q": 3, "SF": 3, "SF-R": 9, "SF-4": 9, "SF-8": 9, "SFR": 3, "SFR-R": 9, "CSFR-3": 9, "MB SFR": 9,
     "MB SFR-R": 27,
-}
+}  # fmt: skip
 RACER_GRID = {"Q": 4, "SF": 4, "SF-R": 12, "SF-3": 12, "SF-6": 12, "CSFR": 4, "CSFR-R": 12, "CSFR-3": 12}
 RACER_RATES = {"alpha": ("0.0025", "0.005", "0.025", "0.5"), "alpha_w": ("0.025", "0.05", "0.075")}
 POSITION, MEMORY, CONSTANT = 10 * 10, 12, 1

@@ -28,9 +28,9 @@ import numpy as np
 import sympy
 from scipy.optimize import linprog
 
-from proofs_checks.argument import Step, needs_assumption, proved, proves, refutes, rejected
+from proofs_checks.argument import Step, broken, incomplete, proved, refuted
 from proofs_checks.proof import Broken, Proof
-from sfr_theory.claims import CheckResult, Method
+from sfr_theory.claims import Method
 
 OBJECTS = ((1, 0, 1, 0), (1, 0, 0, 1), (0, 1, 1, 0), (0, 1, 0, 1))
 """Features of the four objects: orange, blue, box, triangle (the goal's dimension is 0 for all of them)."""
@@ -119,11 +119,6 @@ def _level_steps(numerators: tuple[int, ...]) -> list[Step]:
     ]
 
 
-def levels() -> CheckResult:
-    """The exact probability of each level."""
-    return proves(_level_steps(NUMERATORS), "R_k ~ U(-1, 1) independent, model error read as the sum |D|")
-
-
 def _largest_mean_error(rewards: tuple[int, ...], features: int) -> Fraction:
     """The least mean absolute error of a linear model of these four rewards, by the formula |D|/features."""
     return Fraction(abs(sum(c * r for c, r in zip(INTERACTION, rewards, strict=True))), features)
@@ -174,14 +169,6 @@ def _mean_facts(claimed: Fraction) -> list[Step]:
     ]
 
 
-def mean_error() -> CheckResult:
-    """Model errors between 1 and 1.75 do not exist as means."""
-    return refutes(
-        _mean_facts(Fraction(5, 4)),
-        "the best linear model (min over w) of all rewards in [-1, 1]^4: levels 5, 6 and 7 would be empty",
-    )
-
-
 def _sum_steps(largest_level: Fraction) -> list[Step]:
     probability = 1 - probability_within(largest_level)
     return [
@@ -191,48 +178,29 @@ def _sum_steps(largest_level: Fraction) -> list[Step]:
     ]
 
 
-def not_linear() -> CheckResult:
+def _not_linear_facts() -> list[Step]:
     """Some of the sampled reward functions are linear."""
     linear = (Fraction(1, 2), Fraction(1, 4), Fraction(1, 4), Fraction(0))
     interaction = sum(c * r for c, r in zip(INTERACTION, linear, strict=True))
-    return needs_assumption(
-        "R_2 - R_3 - R_4 + R_5 != 0, which has probability 1",
-        [
-            *_formula_steps(),
-            Step("R = (1/2, 1/4, 1/4, 0) has D = 0 and is linear", interaction == 0),
-            Step("P(D = 0) = 0: the density of D has no atom", probability_within(Fraction(0)) == 0),
-        ],
-        "all rewards of the four objects; nothing and goal are fitted exactly by every model",
-    )
+    return [
+        *_formula_steps(),
+        Step("R = (1/2, 1/4, 1/4, 0) has D = 0 and is linear", interaction == 0),
+        Step("P(D = 0) = 0: the density of D has no atom", probability_within(Fraction(0)) == 0),
+    ]
 
 
 PROOFS: tuple[Proof, ...] = (
-    Proof(
-        "nonlinearity/mean-error", Method.COUNTEREXAMPLE,
-        mean_error,
-        (Broken("nor a mean error of 1", lambda: rejected(_mean_facts(Fraction(1)))),),
-    ),
+    refuted("nonlinearity/mean-error", lambda: _mean_facts(Fraction(5, 4)),
+            "the best linear model (min over w) of all rewards in [-1, 1]^4: levels 5, 6, 7 would be empty",
+            broken("nor a mean error of 1", lambda: _mean_facts(Fraction(1)))),
     proved("nonlinearity/sum-error", Method.EXACT, lambda: _sum_steps(LEVELS[-1]),
            "all rewards in [-1, 1]^4; the reading of the paper's levels that we use",
-           Broken("sums beyond 4", lambda: rejected(_sum_steps(Fraction(4))))),
-    Proof(
-        "nonlinearity/level-probabilities", Method.EXACT,
-        levels,
-        (
-            Broken(
-                "one numerator changed by 1",
-                lambda: rejected(_level_steps((NUMERATORS[0] + 1, *NUMERATORS[1:]))),
-            ),
-        ),
-    ),
-    Proof(
-        "nonlinearity/not-linear", Method.COUNTEREXAMPLE,
-        not_linear,
-        (
-            Broken(
-                "R = (1, 0, 0, 0) is linear",
-                lambda: _largest_mean_error((1, 0, 0, 0), 4) != 0,
-            ),
-        ),
-    ),
+           broken("sums beyond 4", lambda: _sum_steps(Fraction(4)))),
+    proved("nonlinearity/level-probabilities", Method.EXACT, lambda: _level_steps(NUMERATORS),
+           "R_k ~ U(-1, 1) independent, model error read as the sum |D|",
+           broken("one numerator changed by 1", lambda: _level_steps((NUMERATORS[0] + 1, *NUMERATORS[1:])))),
+    incomplete("nonlinearity/not-linear", "R_2 - R_3 - R_4 + R_5 != 0, which has probability 1",
+               _not_linear_facts,
+               "all rewards of the four objects; nothing and goal are fitted exactly by every model",
+               Broken("R = (1, 0, 0, 0) is linear", lambda: _largest_mean_error((1, 0, 0, 0), 4) != 0)),
 )  # fmt: skip

@@ -19,10 +19,10 @@ from functools import cache
 import numpy as np
 from scipy.stats import mannwhitneyu
 
-from proofs_checks.argument import Step, proved, proves, refutes, rejected
+from proofs_checks.argument import Step, broken, proved, refuted
 from proofs_checks.proof import Broken, Proof
 from sfr_theory.arithmetic import Array
-from sfr_theory.claims import CheckResult, Method
+from sfr_theory.claims import Method
 from sfr_theory.paper import BARRETO, BELOW, DIGITS, REPETITIONS, SIGNIFICANT, TABLES, is_significant
 
 
@@ -63,9 +63,10 @@ def _asymptotic_steps(values: Array) -> list[Step]:
     printed = _printed_values()
     missing = unattainable(values)
     numbers = sum(value != BELOW for value in printed)
+    different = len({round(float(value), DIGITS) for value in values})
     sentence = (
-        f"all {len(printed)} printed values are attainable: {numbers} numbers, "
-        f'{len(printed) - numbers} times "< 0.001"'
+        f"all {len(printed)} printed values are attainable: {numbers} numbers, {len(printed) - numbers} "
+        f'times "< 0.001", where the test gives {different} different numbers of a possible 1001'
     )
     return [
         Step(
@@ -76,33 +77,18 @@ def _asymptotic_steps(values: Array) -> list[Step]:
     ]
 
 
-def asymptotic_test() -> CheckResult:
-    """The printed values are SciPy's asymptotic ones."""
-    values = attainable("asymptotic", True)
-    different = len({round(float(value), DIGITS) for value in values})
-    return proves(
-        _asymptotic_steps(values),
-        f"all 101 values of U at 10 against 10 without ties, which round to {different} different "
-        f"numbers of a possible 1001; two-sided, normal approximation, continuity correction",
-    )
-
-
-def exact_test() -> CheckResult:
+def _exact_test_facts() -> list[Step]:
     """The printed values are not those of the exact test, although n = 10 is small enough for it."""
     missing = unattainable(attainable("exact", True))
     numbers = [value for value in _printed_values() if value != BELOW]
     distinct = sorted(set(missing))
-    return refutes(
-        [
-            Step(
-                f"{len(missing)} of the {len(numbers)} printed numbers cannot come from the exact test: "
-                f"{', '.join(distinct)}",
-                len(missing) > len(numbers) / 2,
-            )
-        ],
-        "all 101 values of U at 10 against 10 without ties; the conclusions at the 5% level are compared in "
-        "stats/exact-test-conclusions",
-    )
+    return [
+        Step(
+            f"{len(missing)} of the {len(numbers)} printed numbers cannot come from the exact test: "
+            f"{', '.join(distinct)}",
+            len(missing) > len(numbers) / 2,
+        )
+    ]
 
 
 def _conclusion_steps(threshold: float) -> list[Step]:
@@ -135,56 +121,33 @@ def _insignificant() -> list[str]:
     ]
 
 
-def reported_differences() -> CheckResult:
+def _reported_facts() -> list[Step]:
     """Some differences that the text reports are not significant in its own tables."""
-    found, reported = _insignificant(), sum(len(table.ahead) for table in TABLES)
-    return refutes(
-        [
-            Step(
-                f"{len(found)} of {reported} reported differences have p >= 0.05: {'; '.join(found)}",
-                bool(found),
-            )
-        ],
-        'Results paragraphs and captions ("the highest": above every other agent) against the printed '
-        "p-values; nothing was run. That every difference is significant the paper does not say",
-    )
+    found = _insignificant()
+    count = f"{len(found)} of {sum(len(table.ahead) for table in TABLES)}"
+    return [Step(f"{count} reported differences have p >= 0.05: {'; '.join(found)}", bool(found))]
 
 
 PROOFS: tuple[Proof, ...] = (
-    Proof(
-        "stats/asymptotic-test", Method.EXACT,
-        asymptotic_test,
-        (
-            Broken(
-                "the same without continuity correction",
-                lambda: rejected(_asymptotic_steps(attainable("asymptotic", False))),
-            ),
-            Broken(
-                "9 repetitions against 10",
-                lambda: rejected(_asymptotic_steps(attainable("asymptotic", True, 9))),
-            ),
-            Broken(
-                "20 repetitions against 20",
-                lambda: not is_attainable("0.970", attainable("asymptotic", True, 20, 20)),
-            ),
-        ),
-    ),
-    Proof(
-        "stats/exact-test", Method.COUNTEREXAMPLE,
-        exact_test,
-        (Broken("the exact test prints all of them", lambda: bool(unattainable(attainable("exact", True)))),),
-    ),
+    proved("stats/asymptotic-test", Method.EXACT, lambda: _asymptotic_steps(attainable("asymptotic", True)),
+           "all 101 values of U at 10 against 10 without ties, two-sided, normal approximation, "
+           "continuity correction",
+           broken("the same without continuity correction",
+                  lambda: _asymptotic_steps(attainable("asymptotic", False))),
+           broken("9 repetitions against 10", lambda: _asymptotic_steps(attainable("asymptotic", True, 9))),
+           Broken("20 repetitions against 20",
+                  lambda: not is_attainable("0.970", attainable("asymptotic", True, 20, 20)))),
+    refuted("stats/exact-test", _exact_test_facts,
+            "all 101 values of U at 10 against 10 without ties; the conclusions at the 5% level are compared "
+            "in stats/exact-test-conclusions",
+            Broken("the exact test prints all of them",
+                   lambda: bool(unattainable(attainable("exact", True))))),
     proved("stats/exact-test-conclusions", Method.EXACT, lambda: _conclusion_steps(SIGNIFICANT),
            "the printed numbers; p < 0.001 is far from 0.05 in both tests",
-           Broken("nor at the 5.3% level", lambda: rejected(_conclusion_steps(0.053)))),
-    Proof(
-        "stats/reported-differences", Method.COUNTEREXAMPLE,
-        reported_differences,
-        (
-            Broken(
-                "MB SFR and SF differ in the environment by Barreto et al.",
-                lambda: not is_significant(BARRETO.printed("MB SFR", "SF")),
-            ),
-        ),
-    ),
+           broken("nor at the 5.3% level", lambda: _conclusion_steps(0.053))),
+    refuted("stats/reported-differences", _reported_facts,
+            'Results paragraphs and captions ("the highest": above every other agent) against the printed '
+            "p-values; nothing was run. That every difference is significant the paper does not say",
+            Broken("MB SFR and SF differ in the environment by Barreto et al.",
+                   lambda: float(BARRETO.printed("MB SFR", "SF")) >= SIGNIFICANT)),
 )  # fmt: skip

@@ -15,7 +15,9 @@ norm, the same tasks refute nothing.
 
 from __future__ import annotations
 
-from proofs_checks.argument import Step, refuted, rejected
+from collections.abc import Callable
+
+from proofs_checks.argument import Step, broken, refuted
 from proofs_checks.counterexamples import (
     ABSOLUTE_NORM,
     ABSOLUTE_NORM_TIE,
@@ -123,32 +125,20 @@ def _kernel_function_facts(exact: bool) -> list[Step]:
     ]
 
 
+def _proof(claim: str, check: Callable[[], CheckResult], *variants: Broken) -> Proof:
+    return Proof(claim, Method.COUNTEREXAMPLE, check, variants)
+
+
 PROOFS: tuple[Proof, ...] = (
-    Proof(
-        "thm2/printed", Method.COUNTEREXAMPLE,
-        printed,
-        (
-            _holds_on("thm2/printed-value-norm", ABSOLUTE_NORM_TIE),
-            _harmless_when_exact(ERROR_UNDER_SOURCE),
-            _harmless_when_exact(ABSOLUTE_NORM),
-        ),
-    ),
-    Proof(
-        "thm2/printed-value-norm", Method.COUNTEREXAMPLE,
-        printed_value_norm,
-        (_harmless_when_exact(ERROR_UNDER_SOURCE), _holds_on("thm2/corrected", ERROR_UNDER_SOURCE)),
-    ),
-    Proof(
-        "thm2/printed-no-ties", Method.COUNTEREXAMPLE,
-        printed_without_ties,
-        (_harmless_when_exact(ABSOLUTE_NORM), _holds_on("thm2/printed-value-norm", ABSOLUTE_NORM)),
-    ),
-    Proof(
-        "thm2/printed-nonnegative-mass-preserving", Method.COUNTEREXAMPLE,
-        printed_distribution_like,
-        (_harmless_when_exact(MASS_PRESERVING), _holds_on("thm2/corrected", MASS_PRESERVING)),
-    ),
+    _proof("thm2/printed", printed, _holds_on("thm2/printed-value-norm", ABSOLUTE_NORM_TIE),
+           _harmless_when_exact(ERROR_UNDER_SOURCE), _harmless_when_exact(ABSOLUTE_NORM)),
+    _proof("thm2/printed-value-norm", printed_value_norm,
+           _harmless_when_exact(ERROR_UNDER_SOURCE), _holds_on("thm2/corrected", ERROR_UNDER_SOURCE)),
+    _proof("thm2/printed-no-ties", printed_without_ties,
+           _harmless_when_exact(ABSOLUTE_NORM), _holds_on("thm2/printed-value-norm", ABSOLUTE_NORM)),
+    _proof("thm2/printed-nonnegative-mass-preserving", printed_distribution_like,
+           _harmless_when_exact(MASS_PRESERVING), _holds_on("thm2/corrected", MASS_PRESERVING)),
     refuted("thm1/kernel-meaningless", lambda: _kernel_function_facts(exact=False),
             "error_under_source.json: true in one task, false in transfer",
-            Broken("kappa = 0 changes the policy", lambda: rejected(_kernel_function_facts(exact=True)),)),
+            broken("kappa = 0 changes the policy", lambda: _kernel_function_facts(exact=True))),
 )  # fmt: skip

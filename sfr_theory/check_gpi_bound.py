@@ -202,7 +202,7 @@ def report_counterexample(console: Console, summary: Summary, folder: str) -> No
 
 
 def plot(summaries: list[Summary], path: str, title: str) -> None:
-    """Left/right of every problem, one row a statement; beyond 1 a bound is violated."""
+    """Left/right of every problem, one row per statement; beyond 1 a bound is violated."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(8, 0.55 * len(summaries) + 1.6))
@@ -213,25 +213,12 @@ def plot(summaries: list[Summary], path: str, title: str) -> None:
         ratio = np.clip(summary.terms.ratio, floor, 1 / floor)
         violated = summary.terms.violated
         height = row + jitter.uniform(-0.28, 0.28, size=len(ratio))
-        # Thousands of dots: as an image inside a vector file.
-        axes.scatter(
-            ratio[~violated],
-            height[~violated],
-            s=4,
-            color="#0072B2",
-            alpha=0.35,
-            linewidths=0,
-            rasterized=True,
+        marks: tuple[tuple[Array, dict[str, Any]], ...] = (
+            (~violated, {"s": 4, "color": "#0072B2", "alpha": 0.35, "linewidths": 0}),
+            (violated, {"s": 9, "color": "#D55E00", "marker": "x", "linewidths": 0.7}),
         )
-        axes.scatter(
-            ratio[violated],
-            height[violated],
-            s=9,
-            color="#D55E00",
-            marker="x",
-            linewidths=0.7,
-            rasterized=True,
-        )
+        for chosen, style in marks:  # thousands of dots: as an image inside a vector file
+            axes.scatter(ratio[chosen], height[chosen], rasterized=True, **style)
     axes.axvline(1, color="black", linewidth=1)
     axes.set_xscale("log")
     axes.set_yticks(range(len(summaries)), [summary.claim.id for summary in reversed(summaries)])

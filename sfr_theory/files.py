@@ -1,6 +1,4 @@
-"""Problems and MDPs as files that a person can write by hand.
-
-JSON holds a transfer problem, in numbers that are read exactly:
+"""Transfer problems as JSON files that a person can write by hand, in numbers that are read exactly:
 
     {"gamma": "9/10", "num_features": 2,
      "transitions": [{"state": 0, "action": 0, "next_state": 0, "feature": 1, "probability": "1/2"}, ...],
@@ -9,18 +7,14 @@ JSON holds a transfer problem, in numbers that are read exactly:
      "feature_vectors": [[...], ...],                              optional: absent means one-hot
      "comment": "why this problem is interesting"}                 optional
 
-A number is a JSON number or text with a decimal or a fraction. A file without "target" and "sources" is an
-MDP. States and actions are counted from 0, and every (state, action) pair must be present. Outcomes that are
-not listed have probability 0; one that is listed twice has the sum.
-
-NPZ holds a float64 MDP as arrays (kernel, gamma, feature_vectors). Neither format can execute code.
+A number is a JSON number or text with a decimal or a fraction. States and actions are counted from 0, and
+every (state, action) pair must be present. Outcomes that are not listed have probability 0; one that is
+listed twice has the sum.
 """
 
 from __future__ import annotations
 
-import io
 import json
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -50,37 +44,6 @@ def load_problem(path: str | Path) -> TransferProblem:
 def save_problem(problem: TransferProblem, path: str | Path, comment: str = "") -> None:
     """Write a transfer problem as JSON; exact numbers stay exact."""
     write_atomic(Path(path), (dump(problem_to_json(problem, comment)) + "\n").encode())
-
-
-def load_mdp(path: str | Path) -> FiniteMDP:
-    """An MDP from a JSON file (rational arithmetic; tasks in it are ignored) or an NPZ file (float64)."""
-    path = Path(path)
-    if path.suffix == ".npz":
-        return _load_npz(path)
-    content = _read_json(path)
-    try:
-        _check_keys(content, ("gamma", "num_features", "transitions"), MDP_KEYS + TASK_KEYS)
-        return _mdp_from_json(content)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
-
-
-def save_mdp(mdp: FiniteMDP, path: str | Path) -> None:
-    """Write an MDP as JSON, or as NPZ if the name ends so (float64 only)."""
-    path = Path(path)
-    if path.suffix != ".npz":
-        write_atomic(path, (dump(_mdp_to_json(mdp)) + "\n").encode())
-        return
-    if mdp.is_exact:
-        raise InputError(
-            f"{path}: NPZ holds floats; write JSON to keep fractions, or convert with to_float()"
-        )
-    arrays: dict[str, Any] = {"kernel": mdp.kernel, "gamma": np.float64(mdp.gamma)}
-    if mdp.feature_vectors is not None:
-        arrays["feature_vectors"] = mdp.feature_vectors
-    buffer = io.BytesIO()
-    np.savez(buffer, **arrays)
-    write_atomic(path, buffer.getvalue())
 
 
 def problem_from_json(content: Any) -> TransferProblem:
@@ -277,19 +240,3 @@ def _mdp_to_json(mdp: FiniteMDP) -> dict[str, Any]:
     if mdp.feature_vectors is not None:
         content["feature_vectors"] = _plain(mdp.feature_vectors)
     return content
-
-
-def _load_npz(path: Path) -> FiniteMDP:
-    try:
-        with np.load(path, allow_pickle=False) as content:
-            arrays = {name: content[name] for name in content.files}
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror or error}") from None
-    except (ValueError, zipfile.BadZipFile, EOFError):
-        raise InputError(f"{path} is not an NPZ file of plain arrays") from None
-    if not {"kernel", "gamma"} <= set(arrays):
-        raise InputError(f"{path} holds {sorted(arrays)}; an MDP needs kernel and gamma")
-    try:
-        return FiniteMDP(arrays["kernel"], float(arrays["gamma"]), arrays.get("feature_vectors"))
-    except (InputError, TypeError) as error:
-        raise InputError(f"{path}: {error}") from None

@@ -112,13 +112,16 @@ def contraction(settings: Settings) -> CheckResult:
     )
 
 
-def discontinuity(settings: Settings) -> CheckResult:
-    """||T_xi xi - T_xi xi'|| / ||xi - xi'|| along ever closer pairs at a tie."""
+Operator = Callable[[FiniteMDP, Array, Array], Array]
+
+
+def discontinuity(settings: Settings, operator: Operator = bellman_xi) -> CheckResult:
+    """||T_xi xi - T_xi xi'|| / ||xi - xi'|| along ever closer pairs at a tie; `operator` stands for T_xi."""
     exponents = range(1, 13)
     distances: list[tuple[Fraction, Fraction]] = []
     for exponent in exponents:
         example, xi, other = near_tie(Fraction(1, 10**exponent))
-        image = bellman_xi(example.mdp, example.reward, xi) - bellman_xi(example.mdp, example.reward, other)
+        image = operator(example.mdp, example.reward, xi) - operator(example.mdp, example.reward, other)
         # R = (1, 1): the absolute norm is the largest l1 norm over pairs, a norm on xi itself.
         norms = (absolute_norm(xi - other, example.reward), absolute_norm(image, example.reward))
         distances.append((fraction(norms[0]), fraction(norms[1])))

@@ -3,21 +3,17 @@
 import json
 from fractions import Fraction
 
-import numpy as np
 import pytest
 from hypothesis import given
 
 from sfr_theory.arithmetic import fraction
 from sfr_theory.errors import InputError
 from sfr_theory.files import (
-    load_mdp,
     load_problem,
     problem_from_json,
     problem_to_json,
-    save_mdp,
     save_problem,
 )
-from sfr_theory.mdp import FiniteMDP
 from tests.strategies import problems
 
 ROW = {"state": 0, "action": 0, "next_state": 0, "feature": 0, "probability": 1}
@@ -143,32 +139,6 @@ def test_files_round_trip(tmp_path):
     save_problem(problem, tmp_path / "new" / "problem.json", "why")
     assert load_problem(tmp_path / "new" / "problem.json").mdp == problem.mdp
     assert json.loads((tmp_path / "new" / "problem.json").read_text())["comment"] == "why"
-    assert load_mdp(tmp_path / "new" / "problem.json") == problem.mdp
-    save_mdp(problem.mdp, tmp_path / "mdp.json")
-    assert load_mdp(tmp_path / "mdp.json") == problem.mdp
-
-
-def test_npz(tmp_path):
-    kernel = np.random.default_rng(0).dirichlet(np.ones(6), size=(2, 3)).reshape(2, 3, 2, 3)
-    mdp = FiniteMDP(kernel, 0.9, np.eye(3))
-    save_mdp(mdp, tmp_path / "mdp.npz")
-    assert load_mdp(tmp_path / "mdp.npz") == mdp
-    with pytest.raises(InputError, match="NPZ holds floats"):
-        save_mdp(problem_from_json(PROBLEM).mdp, tmp_path / "exact.npz")
-
-
-def test_npz_that_holds_objects_or_nonsense_is_refused(tmp_path):
-    np.savez(tmp_path / "objects.npz", kernel=np.array([{}], dtype=object), gamma=0.5)
-    with pytest.raises(InputError, match="not an NPZ file of plain arrays"):
-        load_mdp(tmp_path / "objects.npz")
-    (tmp_path / "text.npz").write_text("hello")
-    with pytest.raises(InputError, match="not an NPZ file of plain arrays"):
-        load_mdp(tmp_path / "text.npz")
-    np.savez(tmp_path / "other.npz", a=1)
-    with pytest.raises(InputError, match="an MDP needs kernel and gamma"):
-        load_mdp(tmp_path / "other.npz")
-    with pytest.raises(InputError, match="cannot read"):
-        load_mdp(tmp_path / "nowhere.npz")
 
 
 def test_a_folder_that_cannot_be_written_gets_a_sentence(tmp_path):
