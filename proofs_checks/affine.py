@@ -8,12 +8,16 @@ distance counts. Beside random problems both run on those that can tell them apa
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
+from proofs_checks.argument import Step, broken, proved
 from proofs_checks.instances import supports
 from proofs_checks.proof import Broken, Proof
+from proofs_checks.smt import entails
+from proofs_checks.symbolic import identity, symbolic_mdp
 from sfr_theory.bounds import STATEMENTS, Bound, BoundTerms, Evaluation
 from sfr_theory.claims import CheckResult, Method, Verdict
 from sfr_theory.random_mdp import ProblemBatch
@@ -40,17 +44,35 @@ def _any_scale(bound: Bound) -> Bound:
     return terms
 
 
-def _proof(statement: str) -> Proof:
-    bound = STATEMENTS[statement]
-    return Proof(
-        statement,
-        Method.INSTANCES,
-        lambda: _check(bound),
-        (Broken("a < 0 is allowed", lambda: _check(_any_scale(bound)).verdict is Verdict.REFUTED),),
+def affine_steps(scale_may_be_negative: bool = False) -> Iterator[Step]:
+    import z3
+
+    mdp = symbolic_mdp(R=(2,), a=(), c=())
+    r = mdp.expected_reward(mdp.given["R"])
+    a, c = mdp.given["a"], mdp.given["c"]
+    yield identity(
+        "Q of any policy under a r + c is a Q + c/(1-g)",
+        mdp.discounted(r * a[()] + c[()]) * (1 - mdp.gamma[()]),
+        mdp.discounted(r) * a[()] * (1 - mdp.gamma[()]) + c[()] * mdp.det,
+    )
+    first, second, scale, shift = (z3.Real(name) for name in ("Q", "Q'", "a", "shift"))
+    yield entails(
+        "with a > 0 the order of policies stays, so pi_i is optimal for a r_i + c too, and its xi is the "
+        "same: T2' holds with a r_i + c in the place of r_i, for every a > 0 and c",
+        [first >= second, *([] if scale_may_be_negative else [scale > 0])],
+        scale * first + shift >= scale * second + shift,
     )
 
 
-PROOFS: tuple[Proof, ...] = (
-    _proof("thm2/sharp-affine"),
-    _proof("thm2/sharp-value-affine"),
-)  # fmt: skip
+def _proof(statement: str) -> Proof:
+    bound = STATEMENTS[statement]
+    return proved(
+        statement, Method.SMT, affine_steps,
+        "all kernels, rewards, policies, a > 0, c and gamma; 3 states, 2 actions, 2 features; symbolic and "
+        "z3. The infimum over a and c: the left side does not depend on them",
+        broken("a < 0 keeps the order", lambda: affine_steps(scale_may_be_negative=True)),
+        Broken("a < 0 is allowed", lambda: _check(_any_scale(bound)).verdict is Verdict.REFUTED),
+    )  # fmt: skip
+
+
+PROOFS: tuple[Proof, ...] = (_proof("thm2/sharp-affine"), _proof("thm2/sharp-value-affine"))

@@ -175,7 +175,7 @@ PROOFS: tuple[Proof, ...] = (
                    lambda: q_learning_printed_facts(Fraction(1, 2)))),
     proved("bg/q-learning-corrected", Method.SYMBOLIC, q_learning_corrected_steps,
            "mean update: all kernels, rewards, Q, rates, gamma and greedy choices; 2x2 MDPs, 2 features; "
-           "fixed point: 3 states; symbolic. It is the only one: prop2/fixed-point",
+           "fixed point: 3 states; symbolic. It is the only one: prop2/fixed-point-corrected",
            broken("gamma forgotten", lambda: q_learning_corrected_steps(forget_gamma=True))),
     proved("bg/sr", Method.SYMBOLIC, lambda: sr_steps(reward_of_current_state),
            "all kernels, stochastic policies, rewards of states and gamma; 3 states, 2 actions; symbolic",

@@ -308,6 +308,12 @@ PROOFS: tuple[Proof, ...] = (
             "there it is right: continuous/no-linear-for-all-rewards",
             broken("1, phi, phi^2 do for all three tasks",
                    lambda: reformulation_facts([sympy.Integer(1), PHI, PHI**2]))),
+    refuted("continuous/sf-cannot-solve", lambda: reformulation_facts(REWARDS),
+            "features in [0, 1]; three tasks, solved by SF with their rewards as the feature vector; so "
+            "for any "
+            "finite number of tasks, which is all that an agent meets; symbolic",
+            broken("1, phi, phi^2 do for all three tasks",
+                   lambda: reformulation_facts([sympy.Integer(1), PHI, PHI**2]))),
     proved("continuous/no-linear-for-all-rewards", Method.EXACT, all_rewards_steps,
            "n = 1, 2, 3 as polynomial identities; every n because a product through n dimensions has rank "
            "at most n. A continuum has n + 1 points for every n; continuous rewards (tents) will do",

@@ -59,6 +59,13 @@ def printed_facts(vanishing_reward: Sequence[int], arbitrary_xi: Sequence[int]) 
     )
 
 
+def one_class_facts(reward: Sequence[int]) -> Iterator[Step]:
+    yield Step(
+        f"for R = {tuple(reward)} every xi has N_R(xi) = 0: one class, no isometric copy of all bounded Q",
+        all(value_of(basis, reward) == 0 for basis in ((1, 0), (0, 1))),
+    )
+
+
 def right_inverse(q: Array, reward: Array) -> Array:
     """|R|^2 times xi_Q = Q R/|R|^2."""
     return q[..., None] * reward
@@ -134,9 +141,13 @@ PROOFS: tuple[Proof, ...] = (
            SCOPE,
            broken("the factor R forgotten in xi_Q",
                   lambda: corrected_steps(lambda q, reward: q[..., None] * reward**0))),
-    proved("cor1/isometry", Method.SYMBOLIC, isometry_steps,
+    proved("cor1/isometry-corrected", Method.SYMBOLIC, isometry_steps,
            SCOPE,
            broken("the class of R read under another reward R_i", lambda: isometry_steps(read_with="R_i"))),
+    incomplete("cor1/isometry", "R is not 0 almost everywhere, as in prop1/corrected",
+               lambda: one_class_facts((0, 0)),
+               "one state, one action, two features; exact",
+               broken("R = (1, 0) has one class, too", lambda: one_class_facts((1, 0)))),
     refuted("cor1/two-norms-differ", lambda: two_norms_facts((1, 1)),
             "one state, two actions, two features, gamma = 1/2; exact",
             broken("R = (1, -1): here both norms agree", lambda: two_norms_facts((1, -1)))),

@@ -5,10 +5,10 @@
 
 In the order of the paper:
 
-    prop2/well-defined   xi_1 ~ xi_2 implies T_xi xi_1 ~ T_xi xi_2; ties are harmless
+    prop2/well-defined-corrected   xi_1 ~ xi_2 implies T_xi xi_1 ~ T_xi xi_2; ties are harmless
     prop2/contraction    ||T_R [xi] - T_R [eta]||_R <= gamma ||[xi] - [eta]||_R, by lemma/max-difference
     prop2/bellman-on-q   Q of (T_xi xi) = T (Q of xi), so T_R is the Bellman operator in other clothes
-    prop2/fixed-point    one fixed point, and iteration from anywhere converges to it
+    prop2/fixed-point-corrected    one fixed point, and iteration from anywhere converges to it
 
 What is *not* true is that T_xi contracts xi itself: where two actions tie in value but differ in xi, an
 arbitrarily small change of xi swaps the greedy action and T_xi jumps. A discontinuous map is no contraction
@@ -25,8 +25,10 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 
 import numpy as np
+import sympy
+from sympy import Expr, Rational, oo
 
-from proofs_checks.argument import Step, broken, every, proved
+from proofs_checks.argument import Step, broken, every, incomplete, proved
 from proofs_checks.proof import Proof
 from proofs_checks.smt import (
     Formula,
@@ -42,6 +44,7 @@ from proofs_checks.smt import (
     within,
 )
 from proofs_checks.symbolic import SymbolicMDP, identity, in_kernel_of, symbolic_mdp
+from proofs_checks.xi_definition import DENSITY, PHI, integral, l1_facts
 from sfr_theory.arithmetic import Array
 from sfr_theory.claims import Method
 
@@ -92,6 +95,21 @@ def well_defined_steps(read_with: str = "R", tied: bool = True) -> Iterator[Step
     yield every(
         "where actions tie in value, choosing differently among them changes no value either",
         (values_agree(at_tie, at_tie, SELECTIONS[0], selection) for selection in SELECTIONS),
+    )
+
+
+def undefined_facts(reward: Expr) -> Iterator[Step]:
+    """What R in L^1 and any set of actions leave open; `reward` is R(phi), the density phi^(-1/2)/2."""
+    yield from l1_facts(reward)
+    yield Step(
+        "so r(s, a) is infinite, and T_xi leads out of Xi, already from xi = 0",
+        integral(reward * DENSITY) == oo,
+    )
+    n = sympy.Symbol("n", integer=True, positive=True)
+    values = 1 - 1 / n
+    yield Step(
+        "A = {1, 2, ...} with Q(s, a) = 1 - 1/a: no action attains the supremum 1, so there is no abar",
+        bool(sympy.limit(values, n, oo) == 1 and (values < 1) == True),  # noqa: E712 - sympy's truth values
     )
 
 
@@ -155,7 +173,8 @@ def fixed_point_steps(gamma_may_be_one: bool = False) -> Iterator[Step]:
     error, following, step = (z3.Real(name) for name in ("error", "following", "step"))
     yield entails(
         "error_n <= error_{n+1} + step_n and error_{n+1} <= gamma error_n give error_n <= step_n/(1-gamma); "
-        "with step_n <= gamma^n step_0 the iterates are Cauchy, and the space is complete (cor1/isometry)",
+        "with step_n <= gamma^n step_0 the iterates are Cauchy; the space is complete "
+        "(cor1/isometry-corrected)",
         [*in_range, error >= 0, error <= following + step, following <= gamma * error],
         (1 - gamma) * error <= step,
     )
@@ -189,11 +208,19 @@ def _lowered(gamma: Formula) -> Formula:
     return gamma - number(THOUSANDTH)
 
 
+BOUNDED = "bounded expected rewards r and an attained maximum over actions, as for finite A"
+
 PROOFS: tuple[Proof, ...] = (
+    incomplete("prop2/well-defined", BOUNDED, lambda: undefined_facts(PHI ** Rational(-1, 2)),
+               "one state; features in (0, 1), or countably many actions; symbolic",
+               broken("a bounded reward leaves Xi, too", lambda: undefined_facts(sympy.Integer(1)))),
+    incomplete("prop2/fixed-point", BOUNDED, lambda: undefined_facts(PHI ** Rational(-1, 2)),
+               "the same example: T 0 = r is infinite, so no class of bounded values is fixed",
+               broken("a bounded reward has no fixed point, too", lambda: undefined_facts(sympy.Integer(1)))),
     proved("lemma/max-difference", Method.SMT, max_difference_steps,
            "all real f, g on 4 actions; z3",
            broken("the bound lowered by 1/1000", lambda: max_difference_steps(1 - THOUSANDTH))),
-    proved("prop2/well-defined", Method.SYMBOLIC, well_defined_steps,
+    proved("prop2/well-defined-corrected", Method.SYMBOLIC, well_defined_steps,
            "all kernels, rewards R != 0, gamma, xi, greedy choices; 3 states, 2 actions, 3 features; "
            "symbolic",
            broken("values read under another reward", lambda: well_defined_steps(read_with="R_other")),
@@ -204,9 +231,9 @@ PROOFS: tuple[Proof, ...] = (
     proved("prop2/bellman-on-q", Method.SYMBOLIC, bellman_on_q_steps,
            "all kernels, rewards, gamma, xi and greedy choices; 3 states, 2 actions, 3 features; symbolic",
            broken("gamma forgotten", lambda: bellman_on_q_steps(forget_gamma=True))),
-    proved("prop2/fixed-point", Method.SMT, fixed_point_steps,
+    proved("prop2/fixed-point-corrected", Method.SMT, fixed_point_steps,
            "uniqueness: all kernels, rewards and gamma, 2 states, 2 actions; z3. Existence and "
-           "convergence: Banach's fixed point theorem, by prop2/contraction and cor1/isometry",
+           "convergence: Banach's fixed point theorem, by prop2/contraction and cor1/isometry-corrected",
            broken("gamma = 1 allowed", lambda: fixed_point_steps(gamma_may_be_one=True))),
     proved("prop2/policy-operator-contraction", Method.SMT,
            lambda: policy_operator_steps(lambda gamma: gamma),

@@ -371,7 +371,9 @@ PROOFS: tuple[Proof, ...] = (
     *(
         proved(claim, Method.SMT, partial(all_sharp_steps, of_values),
                "all real rewards and errors, every deterministic MDP with 2 states and 2 actions, one "
-               "source, ties included, gamma in {1/2, 9/10}; z3. Every MDP: by the steps thm2/step-*",
+               "source, ties included, gamma in {1/2, 9/10}; z3. Every MDP: by the steps thm2/step-*; "
+               "none of "
+               "them mentions features, so Phi may be any space on which R xi is integrable",
                broken("the constant of d lowered by 1/1000",
                       partial(sharp_steps, of_values, distance_factor=LOWERED)),
                broken("the constant of eps lowered by 1/1000",

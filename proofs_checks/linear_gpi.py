@@ -18,22 +18,24 @@ that M_i is false: the closest task is judged by expected rewards r(s, a), the f
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 
-from proofs_checks.argument import Step, broken, proved, refutes, rejected
+from proofs_checks.argument import Step, broken, proved, refuted, refutes, rejected
 from proofs_checks.counterexamples import LINEAR_READING
-from proofs_checks.instances import supports
+from proofs_checks.gpi_bound import FULL, LOWERED
 from proofs_checks.proof import Broken, Proof
-from sfr_theory.arithmetic import Array
+from proofs_checks.smt import discount, distribution, entails, number, reals, within
+from sfr_theory.arithmetic import Array, exact_array, fraction
 from sfr_theory.bounds import BoundTerms, Evaluation, gpi_linear
 from sfr_theory.claims import CheckResult, Method, Verdict
 from sfr_theory.errors import InputError
 from sfr_theory.files import load_problem
 from sfr_theory.gpi import gpi_choice
-from sfr_theory.mdp import TransferProblem
+from sfr_theory.mdp import FiniteMDP, TransferProblem
 from sfr_theory.operators import q_from_xi
 from sfr_theory.transfer import evaluate
 
@@ -124,6 +126,62 @@ def _wrong_reading_survives_linear_target() -> bool:
     return rejected(_wrong_reading_facts(TransferProblem(problem.mdp, linear, problem.sources), linear))
 
 
+def distance_facts(rewards: Sequence[tuple[int, int]]) -> Iterator[Step]:
+    """One state, actions with phi = 1 and phi = 2, gamma = 1/2, the linear source R_1 = (1, 2), xi~ exact."""
+    mdp = FiniteMDP(np.eye(2, dtype=int).reshape(1, 2, 1, 2), Fraction(1, 2), np.array([[1], [2]]))
+    source = exact_array([[1, 2]])
+    terms = [gpi_linear(evaluate(TransferProblem(mdp, exact_array(list(r)), source))) for r in rewards]
+    distances = [fraction(term.reward_distance[()]) for term in terms]
+    yield Step(
+        f"R = {', '.join(map(str, rewards))}: the distances add up to {', '.join(map(str, distances))}",
+        distances == sorted(set(distances)),
+    )
+    yield Step("yet GPI with the fitted weights is optimal each time", all(term.left == 0 for term in terms))
+
+
+def linear_steps(reward: Fraction = FULL, source: Fraction = FULL, error: Fraction = FULL) -> Iterator[Step]:
+    """delta = ||r - r_i||, d = min_j ||r_i - r_j||; the factors lower the constants."""
+    import z3
+
+    p, target, linear = reals("p", 3), reals("V", 3), reals("V_i", 3)
+    gamma, delta, d, eps, change = (z3.Real(name) for name in ("gamma", "delta", "d", "eps", "r-r_i"))
+    yield entails(
+        "||V - V_i|| <= delta/(1-g), for optimal values and for those of one policy (thm2/step-transfer), "
+        "gives ||Q - Q_i|| <= delta + g delta/(1-g) = delta/(1-g)",
+        [
+            *distribution(p),
+            *discount(gamma),
+            *within(change, delta),
+            *within((target - linear) * (1 - gamma), delta),
+        ],
+        within((change + gamma * (p @ (target - linear))) * (1 - gamma), number(reward) * delta),
+    )
+    best, best_linear, gpi, gpi_linear_task = (z3.Real(name) for name in ("Q*", "Q_i*", "Q^pi", "Q_i^pi"))
+    yield entails(
+        "with T2' for the linear task i, on which GPI reads the psi_j: "
+        "||Q* - Q^pi|| <= 2/(1-g) (delta + g^2 d + g eps)",
+        [
+            *discount(gamma), delta >= 0, d >= 0, eps >= 0,
+            *within((best - best_linear) * (1 - gamma), delta),
+            *within((gpi - gpi_linear_task) * (1 - gamma), delta),
+            (1 - gamma) * (best_linear - gpi_linear_task) <= 2 * gamma * (gamma * d + eps),
+        ],
+        (1 - gamma) * (best - gpi)
+        <= 2 * (number(reward) * delta + number(source) * gamma * gamma * d + number(error) * gamma * eps),
+    )  # fmt: skip
+
+
+def weaker_steps(constant: int = 2) -> Iterator[Step]:
+    import z3
+
+    gamma, delta, d, eps = (z3.Real(name) for name in ("gamma", "delta", "d", "eps"))
+    yield entails(
+        "2 (delta + g^2 d + g eps) <= 2 (delta + d + eps)",
+        [*discount(gamma), delta >= 0, d >= 0, eps >= 0],
+        2 * (delta + gamma * gamma * d + gamma * eps) <= constant * (delta + d + eps),
+    )
+
+
 def _without_reward_distance(e: Evaluation) -> BoundTerms:
     """The bound without ||r - r_i||: what would hold if every reward were linear."""
     terms = gpi_linear(e)
@@ -147,8 +205,20 @@ PROOFS: tuple[Proof, ...] = (
            broken("choose c by its worst action", lambda: _two_stage_steps(lambda q: q.min(axis=-1))),
            broken("choose c by the mean over its actions",
                   lambda: _two_stage_steps(lambda q: q.sum(axis=-1)))),
-    Proof("gpi/linear", Method.INSTANCES, lambda: supports(gpi_linear),
-          (Broken("without ||r - r_i||", _dropping_the_distance_is_violated),)),
+    refuted("bg/error-grows", lambda: distance_facts([(1, 3), (1, 30), (1, 300)]),
+            "one state, two actions, gamma = 1/2; exact. eq:gpi_guarantee bounds the loss from above only",
+            broken("where the fit turns the order round it is optimal, too",
+                   lambda: distance_facts([(1, 3), (-30, 1), (-300, 1)]))),
+    proved("gpi/linear-sharp", Method.SMT, linear_steps,
+           "all rewards, errors and gamma; 3 next states; z3. From T2' (thm2/sharp) for the linear task",
+           broken("the constant of ||r - r_i|| lowered by 1/1000", lambda: linear_steps(reward=LOWERED)),
+           broken("the constant of min_j ||r_i - r_j|| lowered by 1/1000",
+                  lambda: linear_steps(source=LOWERED)),
+           broken("the constant of eps lowered by 1/1000", lambda: linear_steps(error=LOWERED))),
+    proved("gpi/linear", Method.SMT, weaker_steps,
+           "all distances, errors and gamma; z3. From gpi/linear-sharp",
+           broken("2/(1-g) halved", lambda: weaker_steps(constant=1)),
+           Broken("without ||r - r_i||", _dropping_the_distance_is_violated)),
     Proof("bg/gpi-linear-wrong-reading", Method.COUNTEREXAMPLE, wrong_reading,
           (Broken("it fails on linear targets as well", _wrong_reading_survives_linear_target),)),
 )  # fmt: skip

@@ -22,7 +22,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from proofs_checks.argument import Step, broken, every, proved, refuted
+from proofs_checks.argument import Step, broken, every, incomplete, proved, refuted
 from proofs_checks.proof import Proof
 from proofs_checks.symbolic import identity, symbolic_mdp, unknowns
 from sfr_theory.arithmetic import Array, exact_array
@@ -98,6 +98,46 @@ def _shown(values: Array) -> str:
     return "(" + ", ".join(str(value) for value in values) + ")"
 
 
+def linear_image_steps(psi_rate: int = 1) -> Iterator[Step]:
+    """One update of linear maps xi = theta.x(s) and psi = W.x(s), W = sum_phi phi theta_phi; gradient steps.
+
+    `psi_rate` is psi's learning rate in units of that of xi.
+    """
+    free = unknowns(gamma=(), alpha=(), phi=(3, 2), theta=(2, 3, 2), x=(2,), following=(2,), estimate=(3,))
+    phi, theta, alpha, gamma = free["phi"], free["theta"], free["alpha"][()], free["gamma"][()]
+
+    def updated(weights: Array, cumulant: Array, bootstrap: int, rate: Array) -> Array:
+        error = cumulant + (weights[bootstrap] @ free["following"]) * gamma - weights[0] @ free["x"]
+        changed = weights.copy()
+        changed[0] = weights[0] + error[:, None] * free["x"][None, :] * rate
+        return changed
+
+    def image(weights: Array) -> Array:
+        return np.stack([phi.T @ weights[action] for action in range(2)])
+
+    yield every(
+        "sum_phi phi (one step of theta) = one step of W with the feature sum_phi p^ phi",
+        (
+            identity(
+                f"abar = {bootstrap}",
+                image(updated(theta, free["estimate"], bootstrap, alpha)),
+                updated(image(theta), free["estimate"] @ phi, bootstrap, alpha * psi_rate),
+            )
+            for bootstrap in range(2)
+        ),
+    )
+
+
+def new_features_facts(linear_image: bool) -> Iterator[Step]:
+    """Features phi are replaced by phi' = B phi, or by any other vectors."""
+    mdp = symbolic_mdp(states=2, features=3, phi=(3, 2), B=(2, 2), other=(3, 2))
+    phi, change = mdp.given["phi"], mdp.given["B"]
+    new = phi @ change if linear_image else mdp.given["other"]
+    p = mdp.feature_probability
+    yield identity("psi of phi' = B phi is B psi: the old psi can be used", mdp.discounted(p @ new),
+                   mdp.discounted(p @ phi) @ change)  # fmt: skip
+
+
 def one_hot_steps(code: Array) -> Iterator[Step]:
     """`code` has a row for each feature: the identity matrix is the one-hot code."""
     mdp = symbolic_mdp(features=3, R=(3,))
@@ -126,6 +166,21 @@ PROOFS: tuple[Proof, ...] = (
                    lambda: psi_determines_xi_facts(features=(0, 1, 2), reward=(0, 1, 2))),
             broken("features 0, 1, 3 have the same mean, too",
                    lambda: psi_determines_xi_facts(features=(0, 1, 3), reward=(0, 1, 9)))),
+    proved("approx/linear-image", Method.SYMBOLIC, linear_image_steps,
+           "all linear maps of two state features, phi in R^2, p^, rates and next actions; 2 actions, 3 "
+           "features; by "
+           "induction along any path, if psi starts at the image of xi, losses are summed and nothing is "
+           "clipped",
+           broken("psi with twice the rate", lambda: linear_image_steps(2))),
+    incomplete("thm3/learning-differs",
+               "clipping, another rate, loss or start, or maps that are not linear", linear_image_steps,
+               "with linear maps learning psi is the image of learning xi, path by path "
+               "(approx/linear-image)",
+               broken("with twice the rate they agree as well", lambda: linear_image_steps(2))),
+    incomplete("features/old-psi", "new features that are no linear image of the old ones",
+               lambda: new_features_facts(linear_image=True),
+               "all kernels, policies, features in R^2 and linear changes B; 2 states, 3 features; symbolic",
+               broken("for any new features", lambda: new_features_facts(linear_image=False))),
     proved("onehot/discrete", Method.SYMBOLIC, lambda: one_hot_steps(np.eye(3, dtype=int)),
            "all kernels, stochastic policies, rewards and gamma; 3 states, 2 actions, 3 features; symbolic",
            broken("two features share an entry of the code",

@@ -245,7 +245,8 @@ PROOFS: tuple[Proof, ...] = (
             "two states, two actions, gamma = 1/2; exact",
             broken("the greedy action of s_{t+1} fails, too", lambda: printed_bootstrap_facts(bellman_q))),
     proved("alg/csfr-listing-corrected", Method.EXACT, lambda: bootstrap_steps(bellman_q),
-           "that operator is the Bellman operator, and Q* its only fixed point by prop2/fixed-point; here "
+           "that operator is the Bellman operator, and Q* its only fixed point by "
+           "prop2/fixed-point-corrected; here "
            "it is applied to Q* on every deterministic 2-state 2-action MDP with R = (0, 1), gamma = 1/2; "
            "exact", broken("the greedy action of s_t", lambda: bootstrap_steps(listed_operator))),
     refuted("alg/loss-sum-or-mean", lambda: loss_facts(3),

@@ -23,7 +23,17 @@ from proofs_checks.argument import Step, broken, proved, refuted
 from proofs_checks.proof import Broken, Proof
 from sfr_theory.arithmetic import Array
 from sfr_theory.claims import Method
-from sfr_theory.paper import BARRETO, BELOW, DIGITS, REPETITIONS, SIGNIFICANT, TABLES, is_significant
+from sfr_theory.paper import (
+    BARRETO,
+    BELOW,
+    DIGITS,
+    GENERAL,
+    LINEAR,
+    REPETITIONS,
+    SIGNIFICANT,
+    TABLES,
+    is_significant,
+)
 
 
 def samples_with_statistic(u: int, first: int, second: int) -> tuple[Array, Array]:
@@ -128,7 +138,22 @@ def _reported_facts() -> list[Step]:
     return [Step(f"{count} reported differences have p >= 0.05: {'; '.join(found)}", bool(found))]
 
 
+def _equivalent_facts(agent: str, other: str) -> list[Step]:
+    """What the tables say of two agents that differ in the representation only, with rewards learned."""
+    printed = {table.name: table.printed(agent, other) for table in (LINEAR, GENERAL)}
+    listed = ", ".join(
+        f"p {'< 0.001' if value == BELOW else f'= {value}'} ({name})" for name, value in printed.items()
+    )
+    different = any(map(is_significant, printed.values()))
+    return [Step(f"{agent} and {other} differ in the paper's own tables: {listed}", different)]
+
+
 PROOFS: tuple[Proof, ...] = (
+    refuted("concl/roughly-equivalent", lambda: _equivalent_facts("SFR-R", "SF-R"),
+            "object collection, given features and learned rewards; the text itself says that SFR-R "
+            "outperformed "
+            "SF-R. For learned features it agrees with the tables (SF-4 and CSFR-4)",
+            broken("SF-4 and CSFR-4 differ, too", lambda: _equivalent_facts("SF-4", "CSFR-4"))),
     proved("stats/asymptotic-test", Method.EXACT, lambda: _asymptotic_steps(attainable("asymptotic", True)),
            "all 101 values of U at 10 against 10 without ties, two-sided, normal approximation, "
            "continuity correction",

@@ -20,7 +20,7 @@ from functools import cache
 import numpy as np
 import sympy
 
-from proofs_checks.argument import Step, broken, proves
+from proofs_checks.argument import Step, broken, every, proved, proves
 from proofs_checks.proof import Broken, Proof
 from proofs_checks.symbolic import Expression, is_nonnegative, vanishes
 from sfr_theory import check_tightness as tightness
@@ -48,9 +48,15 @@ def rows() -> tuple[tightness.Row, ...]:
     )
 
 
-def closed_form_steps(states: int, d: Expression, eps: Expression, slack: Expression = 0) -> Iterator[Step]:
-    """Why the family attains T2', with every value in closed form."""
-    k = sympy.Symbol("k", nonnegative=True)
+def closed_form_steps(
+    states: int, d: Expression, eps: Expression, slack: Expression = 0, without_ties: bool = False
+) -> Iterator[Step]:
+    """Why the family attains T2', with every value in closed form.
+
+    `without_ties` every greedy choice must be strict, and V may miss T2' by (1+g) slack/(1-g), with one state
+    by slack/(1-g).
+    """
+    k = K if without_ties else sympy.Symbol("k", nonnegative=True)
     g = k / (1 + k)
     family = attaining_family(d, eps, states, slack)
     pairs = [(s, a) for s in range(states) for a in range(2)]
@@ -67,7 +73,8 @@ def closed_form_steps(states: int, d: Expression, eps: Expression, slack: Expres
         return q, value
 
     def is_greedy(policy: list[int], q: sympy.Matrix) -> bool:
-        return all(is_nonnegative(q[s, policy[s]] - q[s, a]) for s, a in pairs)
+        leads = [q[s, policy[s]] - q[s, a] for s, a in pairs if a != policy[s]]
+        return all(is_nonnegative(lead) and not (without_ties and vanishes(lead)) for lead in leads)
 
     source_q, _ = action_values(family.source_policy, target + shift)
     yield Step(
@@ -87,8 +94,10 @@ def closed_form_steps(states: int, d: Expression, eps: Expression, slack: Expres
         "the rival is greedy for its own values, so V* is its value", is_greedy(family.optimal_policy, best_q)
     )
     gpi_q, gpi = action_values(family.gpi_policy, target)
-    right = 2 / (1 - g) * (g * d + eps)
-    yield Step("V*(0) - V^pi(0) = 2/(1-g) (g d + eps)", vanishes(best[0] - gpi[0] - right))
+    gap = slack * (1 + (states - 1) * g) if without_ties else 0
+    right = (2 * (g * d + eps) - gap) / (1 - g)
+    missed = ", up to a multiple of the slack" if without_ties else ""
+    yield Step(f"V*(0) - V^pi(0) = 2/(1-g) (g d + eps){missed}", vanishes(best[0] - gpi[0] - right))
     yield Step("Q*(0, stay) - Q^pi(0, stay) = g times that", vanishes(best_q[0, 0] - gpi_q[0, 0] - g * right))
 
 
@@ -141,6 +150,23 @@ BY_DISTANCE = Attained(2, (D, sympy.Integer(0)), ((ONE, ZERO),))
 JOINTLY = Attained(2, (D, EPS), tuple((ONE, proportion) for proportion in tightness.PROPORTIONS))
 
 
+K, SLACK, X, Y = sympy.symbols("k slack x y", positive=True)
+
+
+def no_tie_steps(slack: Expression = SLACK) -> Iterator[Step]:
+    """d alone, eps alone and both; all d > slack/g and eps > slack, since x and y are any positive reals."""
+    least = SLACK * (1 + K) / K  # slack/g
+    for name, states, d, eps in (
+        ("exact xi", 2, least + X, sympy.Integer(0)),
+        ("d = 0", 1, sympy.Integer(0), SLACK + Y),
+        ("both", 2, least + X, SLACK + Y),
+    ):
+        yield every(
+            f"{name}: no ties, and the loss misses T2' by a multiple of the slack",
+            closed_form_steps(states, d, eps, slack, without_ties=True),
+        )
+
+
 def _ties_are_noticed(slack_of: Callable[[Fraction], Fraction]) -> bool:
     return tightness.check_no_ties(GAMMAS, slack_of).verdict is Verdict.REFUTED
 
@@ -168,11 +194,15 @@ PROOFS: tuple[Proof, ...] = (
     BY_EPSILON.proof("tightness/sharp-attained-epsilon"),
     BY_DISTANCE.proof("tightness/sharp-attained-distance"),
     JOINTLY.proof("tightness/joint"),
-    Proof("tightness/no-tie-limit", Method.INSTANCES, lambda: tightness.check_no_ties(GAMMAS), (
-        Broken("without slack nothing ties", lambda: _ties_are_noticed(lambda slack: Fraction(0))),
-        Broken("the gap is proportional to the root of the slack",
-               lambda: _ties_are_noticed(lambda slack: slack**2)),
-    )),
+    proved("tightness/no-tie-limit", Method.SYMBOLIC, no_tie_steps,
+           "all gamma in (0, 1), slack > 0, d > slack/g and eps > slack; as the slack tends to 0 the "
+           "ratio tends "
+           "to 1; two states, one where d = 0",
+           broken("without slack nothing ties", lambda: no_tie_steps(sympy.Integer(0))),
+           Broken("in rational arithmetic: without slack nothing ties",
+                  lambda: _ties_are_noticed(lambda slack: Fraction(0))),
+           Broken("in rational arithmetic: the gap is proportional to the root of the slack",
+                  lambda: _ties_are_noticed(lambda slack: slack**2))),
     Proof("tightness/sharp-never-exceeded", Method.INSTANCES,
           lambda: tightness.check_never_exceeded(list(rows())),
           (_would_notice(tightness.check_never_exceeded),)),

@@ -130,6 +130,8 @@ def transfer_steps(read_with: str = "R_j") -> Iterator[Step]:
 # --- continuous features --------------------------------------------------------------------------
 
 PHI = sympy.Symbol("phi", positive=True)
+DENSITY = PHI ** Rational(-1, 2) / 2
+"""Of a feature in (0, 1); unbounded at 0."""
 
 
 def integral(integrand: Expr) -> Expr:
@@ -139,9 +141,8 @@ def integral(integrand: Expr) -> Expr:
 
 def l1_facts(reward: Expr) -> Iterator[Step]:
     """One state, one action, the feature drawn from the density p(phi) = phi^(-1/2)/2 on (0, 1)."""
-    density = PHI ** Rational(-1, 2) / 2
-    total, norm, value = integral(density), integral(reward), integral(reward * density)
-    yield Step(f"p(phi) = {density} has integral {total}, so xi = p/(1-gamma) is in L^1", total == 1)
+    total, norm, value = integral(DENSITY), integral(reward), integral(reward * DENSITY)
+    yield Step(f"p(phi) = {DENSITY} has integral {total}, so xi = p/(1-gamma) is in L^1", total == 1)
     yield Step(f"R(phi) = {reward} has integral {norm}: it is in L^1", bool(norm < oo))
     yield Step(f"yet the integral of R p is {value}, and so is Q", value == oo)
 

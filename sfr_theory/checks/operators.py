@@ -138,11 +138,11 @@ def discontinuity(settings: Settings, operator: Operator = bellman_xi) -> CheckR
 
 CHECKS = (
     Check("prop2/contraction", Method.INSTANCES, contraction),
-    Check("prop2/well-defined", Method.INSTANCES,
+    Check("prop2/well-defined-corrected", Method.INSTANCES,
           _holds_on_all("well-defined", "R . T_xi(xi + k) = R . T_xi xi if R . k = 0", _well_defined)),
     Check("prop2/bellman-on-q", Method.INSTANCES,
           _holds_on_all("bellman", "R . T_xi xi = T(R . xi)", _bellman)),
-    Check("cor1/isometry", Method.INSTANCES,
+    Check("cor1/isometry-corrected", Method.INSTANCES,
           _holds_on_all("isometry", "N_R(xi) = ||Q||, 0 on the kernel, every Q reached", _isometry)),
     Check("prop2/txi-contraction", Method.COUNTEREXAMPLE, discontinuity),
 )  # fmt: skip

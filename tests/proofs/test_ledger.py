@@ -134,7 +134,11 @@ def run_section(proofs: dict[str, Proof], monkeypatch: pytest.MonkeyPatch, **opt
     return {o.claim.id: o for o in ledger.run(claims, fast=True, workers=1, **options)}
 
 
-T2 = {"thm2/sharp", "thm2/sharp-value", "thm2/corrected"}
+T2 = {
+    "thm2/sharp", "thm2/sharp-value", "thm2/corrected", "thm2/sharp-affine", "thm2/sharp-value-affine",
+    "gpi/linear-sharp", "gpi/linear",
+}  # fmt: skip
+"""T2' and all that is proved from it."""
 
 
 def test_breaking_a_step_of_t2_takes_with_it_what_rests_on_it(monkeypatch: pytest.MonkeyPatch) -> None:

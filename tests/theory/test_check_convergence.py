@@ -38,7 +38,7 @@ def test_extreme_shapes(gamma: float) -> None:
         settings = Settings(
             mdps=2, states=states, actions=actions, features=features, steps=1000, gamma=gamma
         )
-        for name in ("prop2/contraction", "cor1/isometry", "thm1/pathwise", "mb/exact-identity"):
+        for name in ("prop2/contraction", "cor1/isometry-corrected", "thm1/pathwise", "mb/exact-identity"):
             assert CHECKS[name].outcome(settings).as_expected, name
 
 
@@ -278,5 +278,5 @@ def test_json_on_standard_output_is_only_json() -> None:
         [sys.executable, "-m", "sfr_theory.check_convergence", "--claim", "cor1", "--json", "-"],
         capture_output=True, text=True, check=True,
     )  # fmt: skip
-    assert list(json.loads(done.stdout)["claims"]) == ["cor1/isometry"]
-    assert "cor1/isometry" in done.stderr
+    assert list(json.loads(done.stdout)["claims"]) == ["cor1/isometry-corrected"]
+    assert "cor1/isometry-corrected" in done.stderr
