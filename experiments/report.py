@@ -148,7 +148,9 @@ def experiments(folder: Path, demo: Path) -> dict[str, Any]:
     results = compare.Results(found[0])
     return {
         "folder": folder,
-        "environments": [Shown.of_png(figures.small_png(p.image), p.caption) for p in figures.environments()],
+        "environments": [
+            Shown.of_png(figures.small_png(image), text) for text, image in figures.environments().items()
+        ],
         "demo": runs(demo),
         "found": found,
         "pictures": pictures,

@@ -32,7 +32,7 @@ from sfr_theory.arithmetic import Array, exact_array
 from sfr_theory.claims import Method
 from sfr_theory.mdp import FiniteMDP
 from sfr_theory.operators import bellman_q, expected_reward, greedy
-from sfr_theory.paper import OBJECT_AGENTS
+from sfr_theory.paper import OBJECT_AGENTS, OBJECT_GRID, RACER_GRID, RACER_RATES
 from sfr_theory.solve import optimal, policy_psi, policy_q
 
 # --- Gradient steps ----------------------------------------------------------------------------------------
@@ -196,12 +196,6 @@ def decomposition_steps(reward: tuple[int, int]) -> Iterator[Step]:
 
 # --- Counts ------------------------------------------------------------------------------------------------
 
-OBJECT_GRID = {
-    "Q": 3, "SF": 3, "SF-R": 9, "SF-4": 9, "SF-8": 9, "SFR": 3, "SFR-R": 9, "CSFR-3": 9, "MB SFR": 9,
-    "MB SFR-R": 27,
-}  # fmt: skip
-RACER_GRID = {"Q": 4, "SF": 4, "SF-R": 12, "SF-3": 12, "SF-6": 12, "CSFR": 4, "CSFR-R": 12, "CSFR-3": 12}
-RACER_RATES = {"alpha": ("0.0025", "0.005", "0.025", "0.5"), "alpha_w": ("0.025", "0.05", "0.075")}
 POSITION, MEMORY, CONSTANT = 10 * 10, 12, 1
 
 
@@ -277,10 +271,10 @@ PROOFS: tuple[Proof, ...] = (
            "the printed numbers, added up",
            broken("with three alphas", lambda: count_step("all", 3 * sum(RACER_GRID.values()) // 4, 72))),
     refuted("alg/racer-three-settings",
-            lambda: miscount_fact("values of alpha", len(RACER_RATES["alpha"]), 3),
+            lambda: miscount_fact("values of alpha", len(RACER_RATES["learning_rate"]), 3),
             "the printed table",
             broken("alpha_w has not three",
-                   lambda: miscount_fact("alpha_w", len(RACER_RATES["alpha_w"]), 3))),
+                   lambda: miscount_fact("alpha_w", len(RACER_RATES["reward_learning_rate"]), 3))),
     refuted("alg/racer-feature-range", lambda: torus_facts(sympy.Rational(1, 2)),
             "attained between (0, 0) and (1/2, 1/2). The paper normalises to [0, 1] and does not say by "
             "what", broken("on a square without wrap-around", lambda: torus_facts(sympy.Integer(1)))),

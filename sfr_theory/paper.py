@@ -70,12 +70,21 @@ def _above_all(best: str, agents: tuple[str, ...]) -> tuple[tuple[str, str], ...
 
 OBJECT_AGENTS = ("Q", "SF", "SF-R", "SF-4", "SF-8", "SFR", "SFR-R", "CSFR-4", "MB SFR", "MB SFR-R")
 OBJECT_SIZE = (300, 20_000)
+"""Tasks, and steps of each."""
 OBJECT_RATES = {
     "learning_rate": (0.0025, 0.005, 0.025),
     "reward_learning_rate": (0.025, 0.05, 0.075),
     "model_learning_rate": (0.2, 0.4, 0.6),
 }
 """The grid that is searched; which combination won is not printed."""
+OBJECT_GRID = dict(
+    zip(
+        ("Q", "SF", "SF-R", "SF-4", "SF-8", "SFR", "SFR-R", "CSFR-3", "MB SFR", "MB SFR-R"),
+        (3, 3, 9, 9, 9, 3, 9, 9, 9, 27),
+        strict=True,
+    )
+)
+"""Combinations of rates, as printed: one name is no agent of the tables."""
 _OBJECT_AHEAD = (
     # Caption of fig:object_collection_env; Results of c:environment_object_collection.
     *_above_all("SFR", OBJECT_AGENTS),
@@ -160,10 +169,11 @@ RACER_RATES = {
     "learning_rate": (0.0025, 0.005, 0.025, 0.5),
     "reward_learning_rate": (0.025, 0.05, 0.075),
 }
+RACER_SIZE = (40, 200_000)
+RACER_GRID = dict(zip(RACER_AGENTS, (4, 4, 12, 12, 12, 4, 12, 12), strict=True))
 RACER = Table(
     "racer",
-    40,
-    200_000,
+    *RACER_SIZE,
     RACER_AGENTS,
     (
         "< < < < < < <",

@@ -30,7 +30,12 @@ from PIL import Image
 
 from experiments.analysis import compare, svg
 from sfr_fa import statistics
-from sfr_fa.environments.layouts import BARRETO_LAYOUT, OBJECT_COLLECTION_LAYOUT, RACER_LAYOUT
+from sfr_fa.environments.layouts import (
+    BARRETO_LAYOUT,
+    OBJECT_COLLECTION_LAYOUT,
+    RACER_LAYOUT,
+    ObjectLayout,
+)
 from sfr_fa.environments.rendering import ObjectCollectionPicture, RacerPicture
 from sfr_fa.runs import load
 from sfr_fa.runs.load import AgentRun, Run
@@ -334,36 +339,24 @@ def draw_nonlinearity(run: Run) -> Figure:
 # --- The environments themselves ---------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class EnvironmentPicture:
-    """An environment as `render` shows it."""
-
-    name: str
-    caption: str
-    image: Image.Image
-
-
 @cache
-def environments() -> tuple[EnvironmentPicture, ...]:
-    """Each environment at the start of an episode; the racer with a task, whose rewards are its ground."""
-    rooms = [
-        (name, ObjectCollectionPicture(layout).draw(layout.start, np.zeros(len(layout.objects))), caption)
-        for name, layout, caption in (
-            (
-                "object_collection",
-                OBJECT_COLLECTION_LAYOUT,
-                "Object collection: orange or blue, box or triangle; G ends an episode",
-            ),
-            ("barreto", BARRETO_LAYOUT, "The task of Barreto et al.: three kinds of object"),
-        )
-    ]
-    task = sample_racer_task(np.random.default_rng(SEED))
-    race = RacerPicture(RACER_LAYOUT, task).draw((0.08, 0.55), 1.3)
-    caption = "Racer: rewards (dark is high) depend on the distances to three markers"
-    return tuple(
-        EnvironmentPicture(name, text, Image.fromarray(picture))
-        for name, picture, text in (*rooms, ("racer", race, caption))
-    )
+def environments() -> dict[str, Image.Image]:
+    """Caption -> each environment at the start of an episode; the ground of the racer are its rewards."""
+
+    def rooms(layout: ObjectLayout) -> Any:
+        return ObjectCollectionPicture(layout).draw(layout.start, np.zeros(len(layout.objects)))
+
+    race = RacerPicture(RACER_LAYOUT, sample_racer_task(np.random.default_rng(SEED)))
+    pictures = {
+        "Object collection: orange or blue, box or triangle; G ends an episode": rooms(
+            OBJECT_COLLECTION_LAYOUT
+        ),
+        "The task of Barreto et al.: three kinds of object": rooms(BARRETO_LAYOUT),
+        "Racer: rewards (dark is high) depend on the distances to three markers": race.draw(
+            (0.08, 0.55), 1.3
+        ),
+    }
+    return {caption: Image.fromarray(picture) for caption, picture in pictures.items()}
 
 
 def strip(images: Sequence[Image.Image], gap: int = 16) -> Image.Image:
@@ -419,7 +412,7 @@ def source_comment(fingerprint: str) -> bytes:
 
 def main(options: Options) -> int:
     if options.environments:
-        whole = strip([picture.image for picture in environments()])
+        whole = strip(list(environments().values()))
         cli.write_atomic(Path(options.environments), small_png(whole))
         print(f"wrote {options.environments}")
         return 0

@@ -5,6 +5,7 @@ middle of the grid (docs/decisions.md).
 """
 
 from sfr_fa.runs.config import AgentSetup, FeatureLearning, Profile, Setting
+from sfr_theory.paper import OBJECT_SIZE, RACER_SIZE, REPETITIONS
 
 LINEAR = Setting("linear", "object_collection", "linear", gamma=0.95)
 GENERAL = Setting("general", "object_collection", "general", gamma=0.95)
@@ -50,11 +51,11 @@ def object_collection_agents(reward_model: str) -> tuple[AgentSetup, ...]:
 OBJECT_COLLECTION_PROFILES = {
     "smoke": Profile(tasks=3, steps=200, repetitions=2, feature_tasks=2, feature_iterations=1000),
     "reduced": Profile(tasks=40, steps=20_000, repetitions=3, feature_iterations=100_000),
-    "paper": Profile(tasks=300, steps=20_000, repetitions=10),
+    "paper": Profile(*OBJECT_SIZE, REPETITIONS),
 }
 RACER_PROFILES = {
     "smoke": Profile(tasks=2, steps=400, repetitions=2, feature_tasks=1, feature_iterations=1000),
     "reduced": Profile(tasks=8, steps=50_000, repetitions=3, feature_tasks=4, feature_iterations=100_000),
-    "paper": Profile(tasks=40, steps=200_000, repetitions=10, feature_tasks=10),
+    "paper": Profile(*RACER_SIZE, REPETITIONS, feature_tasks=10),
 }
 RACER_FEATURE_LEARNING = FeatureLearning(drop_zero_rewards=0.0, keep=0.1)

@@ -16,10 +16,9 @@ from experiments.configs._shared import (
     sfr_r,
 )
 from sfr_fa.runs.config import AgentSetup, ExperimentConfig, Part, Profile, grid
+from sfr_theory.paper import OBJECT_RATES
 
-ALPHA = (0.0025, 0.005, 0.025)
-ALPHA_R = (0.025, 0.05, 0.075)
-BETA = (0.2, 0.4, 0.6)
+ALPHA, ALPHA_R, BETA = OBJECT_RATES.values()
 
 
 def agents(reward_model: str) -> tuple[AgentSetup, ...]:

@@ -14,9 +14,9 @@ from experiments.configs._shared import (
     Q,
 )
 from sfr_fa.runs.config import ExperimentConfig, Part, Profile, grid
+from sfr_theory.paper import RACER_RATES
 
-ALPHA = (0.0025, 0.005, 0.025, 0.5)
-ALPHA_W = (0.025, 0.05, 0.075)
+ALPHA, ALPHA_W = RACER_RATES.values()
 
 CONFIG = ExperimentConfig(
     name="grid_racer",

@@ -185,17 +185,10 @@ def load(path: Path) -> Run:
     is_folder = (path / "manifest.json").is_file()
     finished = publish.from_folder(path) if is_folder else publish.read(path)
     with publish.known_content(path, "a run"):
-        return _run(path, finished, _misplaced(path, finished.config) if is_folder else ())
+        return _run(path, finished)
 
 
-def _misplaced(folder: Path, config: Mapping[str, Any]) -> tuple[str, ...]:
-    place = (config["name"], config["profile"])
-    if (folder.resolve().parent.name, folder.resolve().name) == place:
-        return ()
-    return (f"the manifest is of {'/'.join(place)}, the folder is {folder}",)
-
-
-def _run(path: Path, finished: publish.Finished, remarks: Sequence[str]) -> Run:
+def _run(path: Path, finished: publish.Finished) -> Run:
     records, config = finished.records.values(), finished.config
     usable = [record for record in records if not record.diverged]
     notes = [
@@ -213,7 +206,7 @@ def _run(path: Path, finished: publish.Finished, remarks: Sequence[str]) -> Run:
         agents,
         points,
         finished.problems,
-        (*notes, *lost, *remarks, *unfinished),
+        (*notes, *lost, *unfinished),
         absent,
     )
 

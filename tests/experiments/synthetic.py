@@ -97,16 +97,6 @@ OBJECT_LEVELS = {
     "MB SFR": 640.0,
     "MB SFR-R": 365.0,
 }
-RACER_LEVELS = {
-    "Q": 290.0,
-    "SF": 230.0,
-    "SF-R": 220.0,
-    "SF-3": 180.0,
-    "SF-6": 200.0,
-    "CSFR": 330.0,
-    "CSFR-R": 221.0,
-    "CSFR-3": 210.0,
-}
 
 
 def rising(level_of, tasks, noise=0.04):
