@@ -10,7 +10,7 @@ PROFILE ?= reduced
 WORKERS ?= 2
 RESULTS ?= reproduced
 
-.PHONY: help demo reproduce results test check lint bench clean
+.PHONY: help demo reproduce results test check coq lint bench clean
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## /\1\t/' | expand -t 12
 
@@ -34,6 +34,9 @@ test: $(INSTALLED)  ## the whole test suite
 
 check: $(INSTALLED) lint  ## ruff, mypy and the fast tests
 	$(BIN)/python -m pytest --numprocesses auto -m "not slow"
+
+coq: $(INSTALLED)  ## the theorems for all finite sizes, checked by Coq
+	$(BIN)/python -m proofs_checks.coq
 
 lint: $(INSTALLED)  ## ruff and mypy
 	$(BIN)/ruff check .

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import html
 import importlib
-import importlib.util
 import multiprocessing
 import pkgutil
 import time
@@ -38,7 +37,7 @@ from typing import Any
 from rich.table import Table
 
 import proofs_checks
-from proofs_checks import smt
+from proofs_checks import coq, smt
 from proofs_checks.proof import Proof
 from sfr_theory import empirical
 from sfr_theory.catalogue import CATALOGUE, EXPERIMENTS, SECTIONS, UNCHECKED
@@ -217,12 +216,9 @@ def _outcomes(names: list[str], workers: int) -> Iterable[Outcome]:
                 yield Outcome(claim, CheckResult(Verdict.INCONCLUSIVE, died), None)
 
 
-def machine_checked() -> Mapping[str, CheckResult]:
-    """What Coq found in this run, by claim id; nothing where its files or its compiler are missing."""
-    if importlib.util.find_spec("proofs_checks.coq") is None:
-        return {}
-    found: Mapping[str, CheckResult] = importlib.import_module("proofs_checks.coq").findings()
-    return found
+def machine_checked(claims: Iterable[Claim]) -> Mapping[str, CheckResult]:
+    """What Coq found of these claims in this run, by id; nothing where it is not installed."""
+    return coq.findings({claim.id for claim in claims})
 
 
 def _also_in_coq(outcome: Outcome, formal: CheckResult) -> Outcome:

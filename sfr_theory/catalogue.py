@@ -262,7 +262,7 @@ TRANSFER = Section("Theorem 2", (
     Claim("tightness/no-tie-limit", "",
           "Ties are not needed: problems without any come arbitrarily close to T2'", PROVED, RESULT),
     Claim("tightness/sharp-never-exceeded", "",
-          "No choice of dynamics, policies, rewards and errors exceeds T2'", SUPPORTED, RESULT),
+          "No choice of dynamics, policies, rewards and errors exceeds T2'", PROVED, RESULT),
     Claim("tightness/printed-never-tight", "",
           "The paper's constant is never tight for Q unless both sides are 0: the worst ratio is g, g^2 "
           "with exact xi",

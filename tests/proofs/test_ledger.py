@@ -102,6 +102,7 @@ def test_without_z3_the_command_says_how_to_get_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(smt, "is_available", lambda: False)
+    monkeypatch.setattr(ledger, "machine_checked", lambda claims: {})
     code = __main__.main(__main__.Options(only=("thm2/step-greedy", "thm2/printed"), workers=1))
     lines = [
         line for line in capsys.readouterr().out.splitlines() if line.startswith("NOT CHECKED, no z3: 1")
@@ -117,7 +118,7 @@ def test_an_unexpected_verdict_exits_with_1(
     claim = CATALOGUE["thm2/printed"]
     hoped = Claim(claim.id, claim.label, claim.sentence, Verdict.PROVED)
     monkeypatch.setattr(ledger, "CATALOGUE", {**CATALOGUE, claim.id: hoped})
-    assert __main__.main(__main__.Options(only=(claim.id,), workers=1)) == 1
+    assert __main__.main(__main__.Options(only=(claim.id,), workers=1, fast=True)) == 1
     assert "UNEXPECTED thm2/printed: REFUTED, expected PROVED" in capsys.readouterr().out
 
 
@@ -254,7 +255,9 @@ def test_the_command_exits_with_2_for_bad_input(tmp_path: Path) -> None:
 def test_the_command_in_a_pool_writes_all_formats(tmp_path: Path) -> None:
     page, markdown = tmp_path / "page.html", tmp_path / "claims.md"
     only = [part for claim in ("thm2/printed", "stats/exact-test", "results/") for part in ("--only", claim)]
-    done = command(*only, "--workers", "2", "--json", "-", "--html", str(page), "--markdown", str(markdown))
+    done = command(
+        *only, "--fast", "--workers", "2", "--json", "-", "--html", str(page), "--markdown", str(markdown)
+    )
     assert done.returncode == 0, done.stderr
     content = json.loads(done.stdout)
     assert content["as_expected"]

@@ -1,0 +1,344 @@
+"""The Coq development: every theorem is closed, broken statements do not compile, and all lists agree."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from proofs_checks.coq import check
+from proofs_checks.coq.theorems import THEOREMS, Theorem, to_markdown
+from sfr_theory.catalogue import CATALOGUE
+from sfr_theory.claims import Verdict
+
+ROOT = Path(__file__).parents[2]
+needs_coq = pytest.mark.skipif(shutil.which("coqc") is None, reason="coqc is not installed")
+
+
+# The lists
+
+
+def test_names_are_unique_and_their_files_are_there() -> None:
+    names = [theorem.name for theorem in THEOREMS]
+    assert len(names) == len(set(names)) > 70
+    assert {theorem.stem for theorem in THEOREMS} == set(check.development())
+
+
+def test_every_theorem_stands_in_its_file() -> None:
+    for theorem in THEOREMS:
+        text = check.without_comments(check.development()[theorem.stem])
+        short = theorem.name.partition(".")[2]
+        assert len(re.findall(rf"^(?:Theorem|Lemma) {short}\b", text, re.MULTILINE)) == 1, theorem.name
+
+
+def test_every_theorem_of_the_development_is_listed() -> None:
+    """What a file calls Theorem is in the registry; lemmas are its own affair."""
+    listed = {theorem.name for theorem in THEOREMS}
+    for stem, text in check.development().items():
+        for name in re.findall(r"^Theorem (\w+)", check.without_comments(text), re.MULTILINE):
+            assert f"{stem}.{name}" in listed
+
+
+def test_the_page_lists_the_same_theorems() -> None:
+    page = (ROOT / "docs" / "theory.md").read_text("utf-8")
+    rows = re.findall(r"^\| .* \| `(\w+)` \| \[`(\w+)\.v`\]\(\S+\) \|$", page, re.MULTILINE)
+    assert [f"{stem}.{name}" for name, stem in rows] == [theorem.name for theorem in THEOREMS]
+    assert to_markdown() in page
+
+
+def test_claims_are_of_the_catalogue_and_expected_so() -> None:
+    proved = {claim for theorem in THEOREMS for claim in theorem.claims}
+    refuted = {claim for theorem in THEOREMS for claim in theorem.refutes}
+    assert proved | refuted <= set(CATALOGUE)
+    assert not proved & refuted
+    assert {CATALOGUE[claim].expected for claim in proved} == {Verdict.PROVED}
+    assert {CATALOGUE[claim].expected for claim in refuted} == {Verdict.REFUTED}
+
+
+def test_a_claim_counts_only_if_all_its_theorems_are_verified(monkeypatch: pytest.MonkeyPatch) -> None:
+    verified: dict[str, Theorem | str] = {theorem.name: theorem for theorem in THEOREMS}
+    monkeypatch.setattr(check, "verified_theorems", lambda theorems: verified)
+    found = check.findings(CATALOGUE)
+    assert found["prop2/fixed-point-corrected"].verdict is Verdict.PROVED
+    assert found["thm2/printed"].verdict is Verdict.REFUTED
+    verified["mdp.value_iteration"] = "not run"
+    assert check.findings(CATALOGUE).keys() == found.keys() - {"prop2/fixed-point-corrected"}
+
+
+@needs_coq
+def test_a_selection_compiles_only_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = []
+    compile_file = check.compile_file
+
+    def recording(folder: Path, name: str) -> subprocess.CompletedProcess[str]:
+        compiled.append(name)
+        return compile_file(folder, name)
+
+    monkeypatch.setattr(check, "compile_file", recording)
+    assert check.findings(["lemma/max-difference", "alg/half-rates"]).keys() == {"lemma/max-difference"}
+    assert set(compiled) == {"maxima", check.ASSUMPTIONS}
+    assert check.findings(["alg/half-rates"]) == {}
+
+
+# Gaps in proofs
+
+
+def test_comments_nest_and_hide_nothing_else() -> None:
+    assert check.without_comments("a (* b (* Axiom *) c *) d") == "a  d"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "Axiom a : False.",
+        "Parameter a : nat.",
+        "Admitted.",
+        "admit.",
+        "Unset Guard Checking.",
+        "Conjecture a : True.",
+    ],
+)
+def test_commands_that_leave_a_gap_are_found(command: str) -> None:
+    assert check.forbidden_commands({"toy": f"(* Axiom *)\n{command}"})
+    assert not check.forbidden_commands({"toy": f"(* {command} *) Definition administrator := 0."})
+
+
+def test_there_is_no_gap_in_the_development() -> None:
+    assert check.forbidden_commands(check.development()) == ()
+
+
+TOY = "Theorem fine : True. Proof. exact I. Qed.\n"
+
+
+@needs_coq
+def test_a_theorem_that_rests_on_an_axiom_is_not_verified() -> None:
+    text = TOY + "Axiom cheat : False.\nTheorem bad : 1 = 2. Proof. destruct cheat. Qed.\n"
+    report = check.check({"toy": text}, (Theorem("toy.fine", ""), Theorem("toy.bad", "")))
+    fine, bad = report.outcomes
+    assert fine.verified
+    assert not bad.verified
+    assert "cheat" in bad.reason
+    assert not report.verified
+
+
+@needs_coq
+def test_a_gap_counts_also_where_no_theorem_uses_it() -> None:
+    report = check.check({"toy": TOY + "Lemma open : 1 = 2. Admitted.\n"}, (Theorem("toy.fine", ""),))
+    assert report.outcomes[0].verified
+    assert not report.verified
+
+
+@needs_coq
+def test_a_theorem_that_is_not_there_is_not_verified() -> None:
+    report = check.check({"toy": TOY}, (Theorem("toy.fine", ""), Theorem("toy.gone", "")))
+    assert [outcome.verified for outcome in report.outcomes] == [True, False]
+    assert "gone" in report.outcomes[1].reason
+
+
+@needs_coq
+def test_what_requires_a_broken_file_is_not_verified() -> None:
+    sources = {
+        "base": "Theorem wrong : 1 = 2. Proof. reflexivity. Qed.\n",
+        "toy": "From SFR Require Import base.\n" + TOY,
+        "apart": TOY,
+    }
+    theorems = [Theorem(f"{name}", "") for name in ("base.wrong", "toy.fine", "apart.fine")]
+    report = check.check(sources, theorems)
+    assert [outcome.verified for outcome in report.outcomes] == [False, False, True]
+    assert "base.v" in report.outcomes[1].reason
+
+
+@needs_coq
+def test_a_missing_library_is_said() -> None:
+    with pytest.raises(check.CoqUnavailableError, match="apt install"):
+        check.check({"toy": "From nowhere Require Import nothing.\n" + TOY}, (Theorem("toy.fine", ""),))
+
+
+def test_without_coq_the_command_says_how_to_get_it(tmp_path: Path) -> None:
+    """Exit code 2, one line with the install command, and the same as data; nothing counts as verified."""
+    empty = tmp_path / "bin"
+    empty.mkdir()
+    script = (
+        "import json, runpy, sys\n"
+        "from proofs_checks.coq import verified_theorems\n"
+        "found = verified_theorems().values()\n"
+        "assert all(isinstance(reason, str) and 'apt install' in reason for reason in found)\n"
+        "sys.argv = ['coq', '--json', '-']\n"
+        "runpy.run_module('proofs_checks.coq', run_name='__main__')\n"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", script],
+        env={"PATH": str(empty), "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 2
+    assert result.stderr.count("\n") == 1
+    assert check.INSTALL in result.stderr
+    report = json.loads(result.stdout)
+    assert report["available"] is False
+    assert check.INSTALL in report["reason"]
+
+
+# The development itself
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the compiled development: the control of every broken variant."""
+    folder = tmp_path_factory.mktemp("coq")
+    for stem, text in check.development().items():
+        (folder / f"{stem}.v").write_text(text, "utf-8")
+    assert check.compile_all(folder) == {}
+    return folder
+
+
+@pytest.mark.slow
+@needs_coq
+def test_every_theorem_is_closed(compiled: Path) -> None:
+    printed = check.assumptions(compiled, THEOREMS)
+    assert printed == {theorem.name: check.CLOSED for theorem in THEOREMS}
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A statement made false by replacing `old` with `new` in a file; `fails_in` is where Coq must stop."""
+
+    name: str
+    stem: str
+    old: str
+    new: str
+    fails_in: str
+
+
+VARIANTS = (
+    Variant("discount may be 1", "mdp", "discount < 1", "discount <= 1", "g1"),
+    Variant("probabilities may be negative", "mdp", "0 <= prob x y", "prob x y <= 1", "E_mono"),
+    Variant(
+        "contraction by g^2",
+        "mdp",
+        "dist (T r q) (T r q') <= g * dist",
+        "dist (T r q) (T r q') <= g * g * dist",
+        "T_contracts",
+    ),
+    Variant("mass 1", "xi", "\\sum_phi xi pi x phi = 1 / (1 - g).", "\\sum_phi xi pi x phi = 1.", "xi_mass"),
+    Variant(
+        "T_xi with any action",
+        "xi",
+        "greedy b (value R z) -> value R (Txi b z) x = T W",
+        "True -> value R (Txi b z) x = T W",
+        "Txi_is_bellman",
+    ),
+    Variant(
+        "bootstrap on any action",
+        "learning",
+        "value R (z n) (s' n, a) <= value R (z n) (s' n, b n)",
+        "a = a",
+        "pathwise",
+    ),
+    Variant(
+        "rewards that are not linear",
+        "learning",
+        "R t phi = \\sum_k w t k * z phi k",
+        "R t phi = R t phi",
+        "table_image",
+    ),
+    Variant(
+        "T2' with a smaller constant",
+        "gpi",
+        "V M pi r s + 2%:R / (1 - g) * (g * d + eps).",
+        "V M pi r s + 2%:R / (1 - g) * (g * g * d + eps).",
+        "sharp_V_values",
+    ),
+    Variant(
+        "T2' with half the error",
+        "gpi",
+        "V M pi r s + 2%:R / (1 - g) * (g * d + eps).",
+        "V M pi r s + 2%:R / (1 - g) * (g * d + eps / 2%:R).",
+        "sharp_V_values",
+    ),
+    Variant(
+        "sources need not be optimal",
+        "gpi",
+        "Hypothesis source_optimal : optimal M (pis i) (rs i).",
+        "Hypothesis source_optimal : True.",
+        "sharp_V_values",
+    ),
+    Variant(
+        "scale may be negative",
+        "gpi",
+        "scale_gt0 : forall i, 0 < b i",
+        "scale_gt0 : forall i, b i != 0",
+        "affine_optimal",
+    ),
+    Variant(
+        "error read under the source",
+        "transfer",
+        "(fun X Phi R _ => @value_dist F X Phi R)",
+        "(fun X Phi _ R => @value_dist F X Phi R)",
+        "corrected_paper_bound",
+    ),
+    Variant(
+        "weights may be negative",
+        "certificates",
+        "Hypothesis a_ge0 : forall i, 0 <= a i.\n\nLocal Notation g := (discount M).\n\n(* The optimal",
+        "Hypothesis a_ge0 : forall i, a i <= 1.\n\nLocal Notation g := (discount M).\n\n(* The optimal",
+        "Qstar_sublinear",
+    ),
+    Variant(
+        "half the spread",
+        "certificates",
+        "<= g * spread / (1 - g).",
+        "<= g * spread / (1 - g) / 2%:R.",
+        "spread_certificate_Q",
+    ),
+    Variant(
+        "attained beyond the bound",
+        "sharpness",
+        "dist (Vstar M r) (V M pi r) = 2%:R / (1 - g) * (g * d + e) /\\",
+        "dist (Vstar M r) (V M pi r) = 3%:R / (1 - g) * (g * d + e) /\\",
+        "sharp_attained",
+    ),
+    Variant(
+        "the corrected theorem refuted",
+        "sharpness",
+        "~ paper_bound (@value_dist F) (fun X Phi _ Ri => @absolute_dist F X Phi Ri).",
+        "~ paper_bound (@value_dist F) (fun X Phi R _ => @absolute_dist F X Phi R).",
+        "printed_false_error_under_source",
+    ),
+)
+
+
+def statements(text: str) -> Iterator[tuple[int, str]]:
+    """The line at which each lemma begins, and its name."""
+    for number, line in enumerate(text.splitlines(), 1):
+        if found := re.match(r"(?:Theorem|Lemma|Let|Definition) (\w+)", line):
+            yield number, found.group(1)
+
+
+@pytest.mark.slow
+@needs_coq
+@pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.name)
+def test_a_broken_statement_does_not_compile(variant: Variant, compiled: Path, tmp_path: Path) -> None:
+    text = check.development()[variant.stem]
+    assert text.count(variant.old) == 1
+    broken = text.replace(variant.old, variant.new)
+    for path in compiled.glob("*.vo"):
+        if path.stem != variant.stem:
+            shutil.copy(path, tmp_path)
+    (tmp_path / f"{variant.stem}.v").write_text(broken, "utf-8")
+    result = check.compile_file(tmp_path, variant.stem)
+    assert result.returncode
+    # It is the proof that fails, not the parser, and the proof of that statement.
+    assert "Syntax error" not in result.stderr
+    line = int(re.search(r"line (\d+)", result.stderr).group(1))  # type: ignore[union-attr]
+    *_, where = (name for number, name in statements(broken) if number <= line)
+    assert where == variant.fails_in, result.stderr
