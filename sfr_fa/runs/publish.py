@@ -345,7 +345,7 @@ def main(options: Options) -> int:
         added = len(whole.records) - (len(known.records) if known else 0)
         if added:
             write(whole, path)
-        print(f"{table_path(path)}: {added} trials added, {len(whole.records)} in all")
+        print(f"{table_path(path)}: {added} added, {len(whole.records)} trials in all")
     return 0
 
 
