@@ -102,7 +102,7 @@ def bound_checks() -> Table:
     slow, slow_time = timed(lambda: plain_loop(batch))
     fast, fast_time = timed(lambda: check_chunk(chunk))
     for name in STATEMENTS:
-        np.testing.assert_allclose(fast[name].left, slow[name], atol=1e-9, err_msg=name)
+        np.testing.assert_allclose(fast.terms[name].left, slow[name], atol=1e-9, err_msg=name)
     cores = os.cpu_count() or 1
     steady, steady_time, whole_time = timed_pool(cores)
     table = Table(title=f"check_gpi_bound: {SHAPE}, all statements", title_justify="left")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import multiprocessing
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -23,7 +23,7 @@ from sfr_theory.errors import InputError
 from sfr_theory.mdp import TransferProblem, discount
 from sfr_theory.random_mdp import FAMILIES, ProblemBatch, Shape
 from sfr_theory.shrink import PerturbedProblem, shrink, violates
-from sfr_theory.transfer import evaluate, evaluate_all_ties, evaluate_batch
+from sfr_theory.transfer import TooManyTiesError, evaluate, evaluate_all_ties, evaluate_batch
 
 CHUNK = 100
 SHRUNK_CANDIDATES = 2
@@ -122,22 +122,31 @@ class Chunk:
         return PerturbedProblem.from_batch(batch, b, gamma)
 
 
-def check_chunk(chunk: Chunk) -> dict[str, BoundTerms]:
+@dataclass(frozen=True)
+class ChunkResult:
     """Both sides of every statement on every problem of a chunk."""
+
+    terms: dict[str, BoundTerms]
+    first_only: int = 0  # problems with too many ties to try all: checked with the first action
+
+
+def check_chunk(chunk: Chunk) -> ChunkResult:
     plan, batch = chunk.plan, chunk.draw()
     if not plan.exact:
-        return plan.terms(evaluate_batch(batch.mdps, batch.target, batch.sources, batch.perturbation))
-    problems = (chunk.exact_problem(batch, b) for b in range(len(batch)))
+        evaluation = evaluate_batch(batch.mdps, batch.target, batch.sources, batch.perturbation)
+        return ChunkResult(plan.terms(evaluation))
+    rows = [_exact_terms(plan, chunk.exact_problem(batch, b)) for b in range(len(batch))]
+    return ChunkResult(_stack([terms for terms, _ in rows]), sum(first_only for _, first_only in rows))
+
+
+def _exact_terms(plan: Plan, problem: PerturbedProblem) -> tuple[dict[str, BoundTerms], bool]:
+    """Both sides on one problem, and whether its ties were too many to try all."""
     if plan.ties == "worst":
-        return _stack([_named_worst_ties(chunk, b, problem) for b, problem in enumerate(problems)])
-    return _stack([plan.terms(problem.evaluate()) for problem in problems])
-
-
-def _named_worst_ties(chunk: Chunk, b: int, problem: PerturbedProblem) -> dict[str, BoundTerms]:
-    try:
-        return worst_ties(chunk.plan, problem.to_problem())
-    except InputError as error:
-        raise InputError(f"problem {b} of family {chunk.family}: {error}") from None
+        try:
+            return worst_ties(plan, problem.to_problem()), False
+        except TooManyTiesError:
+            return plan.terms(problem.evaluate()), True
+    return plan.terms(problem.evaluate()), False
 
 
 def check_problem(plan: Plan, problem: TransferProblem) -> dict[str, BoundTerms]:
@@ -165,7 +174,7 @@ def _stack(rows: list[dict[str, BoundTerms]]) -> dict[str, BoundTerms]:
     return {name: BoundTerms.join(np.stack, [row[name] for row in rows]) for name in rows[0]}
 
 
-def run_chunks(work: list[Chunk], workers: int) -> Iterator[dict[str, BoundTerms]]:
+def run_chunks(work: list[Chunk], workers: int) -> Iterator[ChunkResult]:
     """Results in the order of the chunks, on as many processes as asked for."""
     workers = min(workers, len(work))
     if workers == 1:
@@ -189,6 +198,7 @@ class Summary:
     verdict: Verdict
     as_expected: bool
     counterexample: TransferProblem | None = None
+    first_only: int = 0  # problems whose ties were too many to try all
 
     @property
     def violations(self) -> int:
@@ -232,10 +242,14 @@ def check_generated(plan: Plan, workers: int, advance: Callable[[int], None]) ->
         results.append(result)
         advance(chunk.count)
     joined = {
-        name: BoundTerms.join(np.concatenate, [result[name] for result in results])
+        name: BoundTerms.join(np.concatenate, [result.terms[name] for result in results])
         for name in plan.statements
     }
-    return [summarise(name, terms, plan.must_refute) for name, terms in joined.items()]
+    first_only = sum(result.first_only for result in results)
+    return [
+        replace(summarise(name, terms, plan.must_refute), first_only=first_only)
+        for name, terms in joined.items()
+    ]
 
 
 def smallest_counterexample(plan: Plan, summary: Summary) -> TransferProblem | None:

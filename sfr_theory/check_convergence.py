@@ -14,7 +14,7 @@ import tyro
 
 from sfr_theory.checks import gpi_learning, model_based, operators, theorem_1
 from sfr_theory.checks.settings import Check, Settings
-from sfr_theory.claims import outcome_table
+from sfr_theory.claims import Skipped, outcome_table
 from sfr_theory.cli import EXIT_UNEXPECTED, output_console, progress, run, save_figure, write_json
 from sfr_theory.errors import InputError
 from sfr_theory.learning import has_numba
@@ -86,9 +86,17 @@ def main(options: Options) -> int:
     console.print(outcome_table("Convergence of SFRQ-learning", outcomes))
     unexpected = [outcome.claim.id for outcome in outcomes if not outcome.as_expected]
     console.print(
-        f"Not as expected: {', '.join(unexpected)}." if unexpected else "Every verdict is as expected.",
+        f"Not as expected: {', '.join(unexpected)}."
+        if unexpected
+        else "Every decided verdict is as expected.",
         style="bold red" if unexpected else "bold green",
     )
+    short = [outcome.claim.id for outcome in outcomes if outcome.skipped is Skipped.TOO_SHORT]
+    if short:
+        console.print(
+            f"Undecided, for constant step sizes look the same on runs this short: {', '.join(short)}. "
+            f"--steps {max(Settings.steps, 10 * options.steps)} may tell them apart."
+        )
     if options.json:
         claims = {outcome.claim.id: outcome.to_json() for outcome in outcomes}
         write_json({"seed": options.seed, "gamma": options.gamma, "claims": claims}, options.json)

@@ -37,12 +37,13 @@ from sfr_theory.bound_runs import (
     smallest_counterexample,
     summarise,
 )
-from sfr_theory.bounds import BoundTerms
+from sfr_theory.bounds import STATEMENTS, BoundTerms
 from sfr_theory.claims import Verdict, styled
 from sfr_theory.errors import InputError
 from sfr_theory.files import load_problem, problem_to_json, save_problem
 from sfr_theory.mdp import TransferProblem
 from sfr_theory.random_mdp import Shape
+from sfr_theory.transfer import evaluate
 
 SIDES = ("left", "right", "epsilon", "reward_distance")
 HOLDS = {True: "[green]yes[/]", False: "[red]no[/]", None: "[yellow]undecided[/]"}
@@ -70,8 +71,8 @@ class Options:
     exact: tyro.conf.FlagCreatePairsOff[bool] = False
     """Rational arithmetic, zero tolerance; slower."""
     ties: Ties = "first"
-    """How tied optimal policies and tied GPI actions are broken: the first action, or (with --exact, on
-    small MDPs) whatever makes the left side largest."""
+    """How tied optimal policies and tied GPI actions are broken: the first action, or (with --exact) whatever
+    makes the left side largest. Problems with too many ties to try all keep the first action."""
     mdp: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
     """Check a problem of your own instead (repeatable): a JSON file, see `sfr_theory/files.py`."""
     json: str | None = None
@@ -115,6 +116,7 @@ def summary_json(summary: Summary, exact: bool) -> dict[str, Any]:
         "verdict": summary.verdict.value,
         "expected": summary.claim.expected.value,
         "as_expected": summary.as_expected,
+        "ties_not_tried": summary.first_only,
         "worst": {side: number(getattr(summary.terms, side)[summary.worst], exact) for side in SIDES},
         "counterexample": None if summary.counterexample is None else problem_to_json(summary.counterexample),
     }
@@ -135,7 +137,11 @@ def instance_json(
 
 
 def summary_table(summaries: list[Summary], title: str) -> Table:
-    table = Table(title=title, title_justify="left")
+    caption = (
+        "instances: problems. violations: those with left > right. worst left/right: the largest ratio; "
+        "above 1 the statement is false, at 1 it is tight. verdict: what these problems show."
+    )
+    table = Table(title=title, title_justify="left", caption=caption, caption_justify="left")
     table.add_column("statement")
     for name in ("instances", "violations", "worst left/right"):
         table.add_column(name, justify="right")
@@ -153,7 +159,13 @@ def summary_table(summaries: list[Summary], title: str) -> Table:
 
 
 def instance_table(instance: dict[str, Any]) -> Table:
-    table = Table(title=escape(instance["file"]), title_justify="left")
+    caption = (
+        "left: what GPI loses. right: what the statement allows. epsilon, reward distance: the terms of the "
+        "right side, as the statement measures them. holds: left <= right."
+    )
+    table = Table(
+        title=escape(instance["file"]), title_justify="left", caption=caption, caption_justify="left"
+    )
     table.add_column("statement")
     for side in SIDES:
         table.add_column(side.replace("_", " "), justify="right", overflow="fold")
@@ -181,9 +193,17 @@ def describe(problem: TransferProblem) -> Iterator[str]:
             if p != 0
         )
         yield f"state {s}, action {a}: to {', or to '.join(outcomes)}"
-    if problem.approximations is not None:
-        for i, s, a in np.ndindex(problem.approximations.shape[:3]):
-            yield f"xi~_{i + 1}(state {s}, action {a}) = {row(problem.approximations[i, s, a])}"
+    evaluation = evaluate(problem)
+    for i, s, a in np.ndindex(evaluation.approximations.shape[:3]):
+        yield (
+            f"xi~_{i + 1}(state {s}, action {a}) = {row(evaluation.approximations[i, s, a])}, "
+            f"true xi = {row(evaluation.source_xi[i, s, a])}"
+        )
+    for s in range(mdp.num_states):
+        yield (
+            f"state {s}: GPI takes action {evaluation.gpi_policy[s]}; Q* = {row(evaluation.optimal_q[s])}, "
+            f"Q of the GPI policy = {row(evaluation.gpi_q[s])}"
+        )
 
 
 def report_counterexample(console: Console, summary: Summary, folder: str) -> None:
@@ -194,7 +214,10 @@ def report_counterexample(console: Console, summary: Summary, folder: str) -> No
         return
     path = Path(folder) / f"{name.replace('/', '-')}.json"
     save_problem(problem, path, f"{name} fails here: {summary.claim.sentence}")
-    console.print(f"\n[bold]{name}[/] fails on:")
+    sides = STATEMENTS[name](evaluate(problem))
+    console.print(
+        f"\n[bold]{name}[/] fails on this problem: left side {sides.left}, right side {sides.right}"
+    )
     for line in describe(problem):
         console.print(f"  {escape(line)}")
     command = f"python -m sfr_theory.check_gpi_bound --exact --mdp {path}"
@@ -279,6 +302,11 @@ def run_on_generated(options: Options, plan: Plan, console: Console, title: str)
                 summaries[k] = replace(summary, counterexample=smallest_counterexample(plan, summary))
             advance(1)
     console.print(summary_table(summaries, title))
+    if first_only := max(summary.first_only for summary in summaries):
+        console.print(
+            f"{first_only} problems have too many ties to try all; there ties go to the first action.",
+            soft_wrap=True,
+        )
     for summary in summaries:
         if summary.verdict is Verdict.REFUTED:
             report_counterexample(console, summary, options.counterexamples)

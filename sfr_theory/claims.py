@@ -96,6 +96,7 @@ class Skipped(StrEnum):
     FAST = "--fast"
     NO_Z3 = "no z3"
     NO_RESULTS = "no results"
+    TOO_SHORT = "runs too short"
     DEPENDENCY = "rests on what was skipped"
 
 

@@ -88,9 +88,13 @@ def _count(allowed: Array) -> int:
     return math.prod(int(row.sum()) for row in allowed)
 
 
+class TooManyTiesError(InputError):
+    """There are too many ways to break the ties of a problem to try them all."""
+
+
 def _require_few(combinations: int) -> None:
     if combinations > MAX_TIE_COMBINATIONS:
-        raise InputError(
+        raise TooManyTiesError(
             f"its ties allow {combinations} combinations of policies or more, which is above "
             f"{MAX_TIE_COMBINATIONS}; use a smaller MDP or --ties first"
         )

@@ -52,6 +52,7 @@ from sfr_theory.checks.settings import (
     exact_instances,
     explore,
     random_instances,
+    too_short,
     xi_along,
 )
 from sfr_theory.claims import CheckResult, Method, Verdict
@@ -105,6 +106,7 @@ def convergence(settings: Settings) -> CheckResult:
         scope=f"{settings.mdps} MDPs, gamma={settings.gamma}, p~_0 uniform, seed {settings.seed}; "
         f"{CRITERION}",
         details={
+            "too_short": too_short((fits[beta], controls[beta]) for beta in betas),
             "curves": {f"{beta:g}": fit.to_json() for beta, fit in fits.items()},
             "constant_steps": {f"{beta:g}": control.to_json() for beta, control in controls.items()},
         },

@@ -10,13 +10,14 @@ refutation: no finite run refutes a limit.
 
 **The control.** Constant step sizes break the conditions: their error falls, too, and then levels off at the
 size of the noise. Until it has, nothing tells it from one that converges. So the control walks the same paths
-of the same MDPs, and a run whose control meets the criterion as well is too short: INCONCLUSIVE. Only where
+of the same MDPs, and a run whose control meets the criterion as well is too short: INCONCLUSIVE, which is no
+failure of the command if nothing else speaks against convergence. Only where
 there is no noise, and the control reaches round-off, does it prove nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +26,7 @@ from numpy.random import Generator, default_rng
 
 from sfr_theory.arithmetic import Array, exact_array
 from sfr_theory.catalogue import CATALOGUE
-from sfr_theory.claims import CheckResult, Method, Outcome, Verdict
+from sfr_theory.claims import CheckResult, Method, Outcome, Skipped, Verdict
 from sfr_theory.errors import InputError
 from sfr_theory.learning import (
     Constant,
@@ -74,7 +75,8 @@ class Settings:
     steps: int = 200_000
     """Steps of a learning path. Convergence is judged over the last two decades; with a gamma near 1 or many
     states a verdict may be INCONCLUSIVE until there are more. Without Numba a step takes some hundred times
-    longer: the default run then needs several minutes, and --steps 20000 is a good choice."""
+    longer, and the default run several minutes. --steps 20000 is quick; it is too short to tell convergence
+    from constant step sizes, which is said and is no failure."""
     gamma: float = 0.9
     """Discount of the random MDPs, in [0, 1). The examples have their own."""
     beta: float = 0.1
@@ -148,7 +150,9 @@ class Check:
     min_features: int = 1
 
     def outcome(self, settings: Settings) -> Outcome:
-        return Outcome(CATALOGUE[self.claim], self.run(settings), self.method)
+        result = self.run(settings)
+        skipped = Skipped.TOO_SHORT if result.details.get("too_short") else None
+        return Outcome(CATALOGUE[self.claim], result, self.method, skipped)
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,8 +229,12 @@ class Decay:
 
     def verdict(self, control: Decay) -> Verdict:
         """SUPPORTED if this converges and the control, constant steps on the same paths, does not."""
-        told_apart = not control.converges or control.is_round_off
-        return Verdict.SUPPORTED if self.converges and told_apart else Verdict.INCONCLUSIVE
+        supported = self.converges and not self.too_short(control)
+        return Verdict.SUPPORTED if supported else Verdict.INCONCLUSIVE
+
+    def too_short(self, control: Decay) -> bool:
+        """Whether nothing speaks against convergence, but the control looks the same so far."""
+        return self.converges and control.converges and not control.is_round_off
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -246,3 +254,10 @@ def decay(checkpoints: Array, errors: Sequence[Array], scales: Sequence[float]) 
     late = checkpoints >= checkpoints[-1] / 100
     rate = float(np.polyfit(np.log(checkpoints[late]), np.log(mean[late]), 1)[0])
     return Decay(checkpoints, mean, rate, float(relative[:, -1].max()))
+
+
+def too_short(fits: Iterable[tuple[Decay, Decay]]) -> bool:
+    """Whether all that keeps runs (each with its control) from supporting convergence is their length."""
+    pairs = list(fits)
+    undecided = [(fit, control) for fit, control in pairs if fit.verdict(control) is Verdict.INCONCLUSIVE]
+    return bool(undecided) and all(fit.too_short(control) for fit, control in undecided)

@@ -27,6 +27,7 @@ from sfr_theory.checks.settings import (
     exact_instances,
     explore,
     random_instances,
+    too_short,
     xi_along,
 )
 from sfr_theory.claims import CheckResult, Method, Verdict
@@ -171,8 +172,11 @@ def class_convergence(settings: Settings) -> CheckResult:
         scope=f"{settings.mdps} MDPs, gamma={settings.gamma}, seed {settings.seed}; {CRITERION}. Path by "
         "path it is Q-learning (thm1/pathwise), whose theorem gives the limit",
         details={
-            name: {"curve": fit.to_json(), "constant_steps": contrast.to_json()}
-            for name, (fit, contrast) in fits.items()
+            "too_short": too_short(fits.values()),
+            **{
+                name: {"curve": fit.to_json(), "constant_steps": contrast.to_json()}
+                for name, (fit, contrast) in fits.items()
+            },
         },
     )
 
@@ -210,6 +214,7 @@ def pointwise(settings: Settings) -> CheckResult:
         scope=f"the {settings.mdps} MDPs of {len(pool)} with the clearest greedy policy (action gap at least "
         f"{smallest:.2g}), seed {settings.seed}; {CRITERION}",
         details={
+            "too_short": too_short([(fit, contrast)]),
             "curve": fit.to_json(),
             "constant_steps": contrast.to_json(),
             "smallest_action_gap": smallest,

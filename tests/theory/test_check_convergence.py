@@ -238,6 +238,15 @@ def test_unexpected_verdict_exits_1(capsys: pytest.CaptureFixture[str]) -> None:
     assert "INCONCLUSIVE" in capsys.readouterr().out
 
 
+def test_a_run_that_is_too_short_says_so_and_is_no_failure(capsys: pytest.CaptureFixture[str]) -> None:
+    """The control, constant step sizes, has not levelled off yet; nothing contradicts convergence."""
+    options = Options(mdps=4, steps=20_000, claim=["thm1/corrected", "thm1/pathwise"])
+    assert main(options) == 0
+    out = capsys.readouterr().out
+    assert "INCONCLUSIVE" in out
+    assert "--steps 200000" in out
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
