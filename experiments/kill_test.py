@@ -142,7 +142,10 @@ def kill_once(run: RunUnderTest, kind: str, longest_wait: float, rng: random.Ran
 
 
 def contents(folder: Path) -> dict[str, Any]:
-    """File name -> what must not depend on how often a run was killed."""
+    """File name -> what must not depend on how often a run was killed.
+
+    The commit may change meanwhile, and remarks on damaged checkpoints are no results.
+    """
     found: dict[str, Any] = {}
     for path in folder.rglob("*"):
         name = str(path.relative_to(folder))

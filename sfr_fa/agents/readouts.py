@@ -11,7 +11,7 @@ An *unknown* one is learned online, R~ by SGD on (r_t - R~(phi_t))^2, and read a
 vectors p_1 ... p_D in R^n with v_d = R~(p_d): the unit vectors, the features, or the bin centres x_j e_k. In
 the first and the last case R~ must be linear, since only then do its values at single coordinates tell all.
 
-A rule (one for an agent) starts a readout (one for a task).
+A rule (one per agent) starts a readout (one per task).
 """
 
 from __future__ import annotations

@@ -12,11 +12,14 @@ from benchmarks import runner as benchmark
 from experiments.configs import load_config as load_ours
 from sfr_fa import run, status
 from sfr_fa.agents import AGENT_SPECS
+from sfr_fa.engines import make_engine
+from sfr_fa.environments.object_collection import ObjectCollection
 from sfr_fa.runs import trial as trial_module
 from sfr_fa.runs.config import AgentSetup, load_config
 from sfr_fa.runs.estimates import estimate
 from sfr_fa.runs.store import SUFFIX, RunFolder, TrialState
 from sfr_fa.runs.trial import check_trials, learned_feature_map, run_trial
+from sfr_fa.tasks import sample_general_task
 from sfr_theory.errors import InputError
 from tests.fa.tiny import RACER, SETTING, contents, run_config, write_config
 
@@ -496,3 +499,11 @@ def test_an_agent_setup_tells_its_rates():
         "cores": 2,
         "queue": "long",
     }
+
+
+def test_an_engine_with_a_seed_draws_what_repetition_0_of_a_run_draws(config, undisturbed, tmp_path):
+    folder = RunFolder(tmp_path / "undisturbed/tiny/smoke")
+    rows = folder.read_result("general/SFR/alpha_0.005/rep-00").rows
+    engine = make_engine("reference", ObjectCollection(), "SFR", seed=3, gamma=0.95)
+    tasks = [sample_general_task(engine.streams.tasks) for _ in rows]
+    assert [engine.run_task(task, 25).total_reward for task in tasks] == [row.total_return for row in rows]

@@ -14,9 +14,9 @@ import sys
 import time
 from pathlib import Path
 
-import psutil
 import pytest
 
+from experiments.kill_test import workers_of
 from sfr_fa.runs.store import SUFFIX, RunFolder
 from tests.fa.tiny import ROOT, command, contents, run_config, start, write_config
 
@@ -83,12 +83,6 @@ def checkpoints(results):
     return list(Path(results).rglob(f"*.task-*{SUFFIX}"))
 
 
-def worker_processes(process):
-    """The Dask workers of a run."""
-    children = psutil.Process(process.pid).children(recursive=True)
-    return [child for child in children if any("spawn_main" in part for part in child.cmdline())]
-
-
 def test_killed_in_the_middle_of_writing_a_checkpoint(tmp_path):
     config = write_config(tmp_path / "tiny.py")
     assert run_config(config, tmp_path / "undisturbed") == 0
@@ -115,10 +109,10 @@ def test_runner_and_workers_killed(config, undisturbed, tmp_path, launch):
         process.kill()
         process.communicate()
     process = launch(config, "--results", results, "--workers", 2)
-    wait_for(lambda: len(worker_processes(process)) == 2)
+    wait_for(lambda: len(workers_of(process)) == 2)
     before = set(checkpoints(results))
     wait_for(lambda: set(checkpoints(results)) - before)
-    worker_processes(process)[0].kill()
+    workers_of(process)[0].kill()
     code, output = finish(process)
     assert code == 0, output
     assert contents(results) == undisturbed

@@ -1,13 +1,14 @@
 """A config that takes a second, and what tests ask of a folder of results."""
 
-import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+from experiments.kill_test import contents
 from sfr_fa import run
-from sfr_fa.runs.store import TIMES
+
+__all__ = ["AGENTS", "RACER", "ROOT", "SETTING", "command", "contents", "run_config", "start", "write_config"]
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -56,17 +57,3 @@ def start(*arguments, module="sfr_fa.run", **options):
         command(*arguments, module=module), cwd=ROOT, env=environment, start_new_session=True,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options,
     )  # fmt: skip
-
-
-def contents(folder):
-    """File name -> what must not depend on how often a run was interrupted."""
-    found = {}
-    for path in sorted(Path(folder).rglob("*")):
-        name = str(path.relative_to(folder))
-        if path.suffix == ".csv":
-            found[name] = path.read_bytes()
-        elif path.suffix == ".json":
-            # The commit may change while tests run, and remarks on damaged checkpoints are no results.
-            left_out = {*TIMES, "provenance", "sha256"}
-            found[name] = {k: v for k, v in json.loads(path.read_text()).items() if k not in left_out}
-    return found
