@@ -35,19 +35,20 @@ ROOM_PRESETS = {
     # Rewards of nothing, orange box, orange triangle, blue box, blue triangle, home.
     "Orange triangles and blue boxes": (0, DISLIKE, 1, 1, DISLIKE, 1),
     "Orange boxes and blue triangles": (0, 1, DISLIKE, DISLIKE, 1, 1),
-    "All boxes, no triangles": (0, 1, DISLIKE, 1, DISLIKE, 1),
     "All blue, no orange": (0, DISLIKE, DISLIKE, 1, 1, 1),
+    "All boxes, no triangles": (0, 1, DISLIKE, 1, DISLIKE, 1),
     "Everything but blue triangles": (0, 1, 1, 1, -1, 1),
     "Only blue boxes": (0, -0.25, -0.25, 1, -0.25, 1),
-    "Collect nothing, go home": (0, DISLIKE, DISLIKE, DISLIKE, DISLIKE, 1),
-    "In a hurry": (-0.05, 0.3, 0.3, 0.3, 0.3, 1),
+    "Everything, then home": (0, 1, 1, 1, 1, 1),
+    "Collect nothing, go home": (0, 0, 0, 0, 0, 1),
 }
 RACER_PRESETS = {
     # (height, mu, sigma) for each marker.
+    "0.3 from each marker": ((1, 0.3, 0.005), (1, 0.3, 0.005), (1, 0.3, 0.005)),
     "A ring around marker 1": ((1, 0.3, 0.005), (0, 0.5, 0.01), (0, 0.5, 0.01)),
-    "Near 2, not too near 3": ((0, 0.5, 0.01), (1, 0.15, 0.01), (-1, 0.1, 0.02)),
+    "A narrow ring around marker 3": ((0, 0.5, 0.01), (0, 0.5, 0.01), (1, 0.2, 0.003)),
+    "Near 2, but not near 3": ((0, 0.5, 0.01), (1, 0.15, 0.01), (-1, 0.1, 0.04)),
     "Away from everything": ((-1, 0, 0.06), (-1, 0, 0.06), (-1, 0, 0.06)),
-    "0.3 from each": ((1, 0.3, 0.005), (1, 0.3, 0.005), (1, 0.3, 0.005)),
 }
 
 
