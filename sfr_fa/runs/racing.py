@@ -13,7 +13,8 @@ with 4 + r - 1 degrees of freedom at ERROR, shared evenly among the rounds: the 
 dropped by mistake once a round. Those that are left get more repetitions, and in the last round all.
 
 `plan` is a function of the results there are: what to run next, what was dropped when and why, and the
-winner once nothing is left to run. A race that was stopped is resumed by asking again."""
+winner once nothing is left to run. A race that was stopped is resumed by asking again.
+"""
 
 from __future__ import annotations
 
