@@ -30,6 +30,7 @@ from sfr_fa.engines import Engine
 from sfr_fa.runs import store
 from sfr_fa.runs.config import ExperimentConfig, Trial, load_config, thing
 from sfr_fa.runs.estimates import Estimate, estimate
+from sfr_fa.runs.racing import plan, rounds_of
 from sfr_fa.runs.store import RunFolder, TrialState
 from sfr_fa.runs.trial import check_trials, provenance
 from sfr_fa.runs.wording import duration, rates_text
@@ -75,6 +76,8 @@ class Options:
     """Only agents with these rates alpha, for instance the best of a grid in all repetitions."""
     repetitions: tuple[int, ...] = ()
     """Only these repetitions, counted from 0."""
+    race: Flag = False
+    """Of a grid: few repetitions of all rates first, more only of those that can still win."""
     engine: str | None = None
     """compiled or reference, in place of the config's."""
     precision: str | None = None
@@ -164,34 +167,32 @@ def main(options: Options) -> int:
         [trial.key for trial in config.trials(options.profile)],
         provenance(config.engine),
     )
-    todo, damaged, finished = [], [], 0
-    for trial in trials:
-        status = folder.status(trial.key)
-        if status.state is TrialState.DAMAGED:
-            damaged.append(
-                TrialOutcome(trial.key, error=f"{status.reason}; delete its .csv and .json to run it again")
-            )
-        elif status.state is TrialState.FINISHED:
-            finished += 1
-        else:
-            todo.append(trial)
+    states = {trial.key: folder.status(trial.key) for trial in trials}
+    finished = sum(status.state is TrialState.FINISHED for status in states.values())
     console.print(
         f"{config.title}, profile {options.profile}: {len(trials)} trials, {finished} finished before"
     )
-    stop_file = folder.unfinished / f"stop-{time.time_ns()}"
-    jobs = [
-        Job(trial, str(folder.path.absolute()), options.tensorboard, str(stop_file.absolute()))
-        for trial in todo
+    outcomes = [
+        TrialOutcome(key, error=f"{status.reason}; delete its .csv and .json to run it again")
+        for key, status in states.items()
+        if status.state is TrialState.DAMAGED
     ]
+    usable = [trial for trial in trials if states[trial.key].state is not TrialState.DAMAGED]
+    stop_file = folder.unfinished / f"stop-{time.time_ns()}"
     workers = Workers(options.workers, options.scheduler, queue, keywords)
-    outcomes = list(damaged)
+    here = options.workers == 1 and options.scheduler is None and queue is None
     started = time.monotonic()
     try:
         with interruptible() as check, _display(folder, trials, check) as refresh:
-            here = options.workers == 1 and options.scheduler is None and queue is None
-            run = run_here(jobs, refresh) if here else run_on_dask(jobs, workers, refresh, console.print)
-            if jobs:
-                outcomes += run
+            for batch in race_rounds(folder, usable) if options.race else [usable]:
+                jobs = [
+                    Job(trial, str(folder.path.absolute()), options.tensorboard, str(stop_file.absolute()))
+                    for trial in batch
+                    if folder.status(trial.key).state is not TrialState.FINISHED
+                ]
+                run = run_here(jobs, refresh) if here else run_on_dask(jobs, workers, refresh, console.print)
+                if jobs:
+                    outcomes += run
     except KeyboardInterrupt:
         with contextlib.suppress(OSError):
             stop_file.touch()
@@ -199,6 +200,35 @@ def main(options: Options) -> int:
         return cli.EXIT_INTERRUPTED
     folder.tidy()
     return _summary(console, config, folder, outcomes, time.monotonic() - started, options)
+
+
+def race_rounds(folder: RunFolder, trials: Sequence[Trial]) -> Iterator[list[Trial]]:
+    """The trials that each round of a race still needs, judged by the results there are (`racing.plan`)."""
+    grids: dict[tuple[str, str], dict[str, dict[int, Trial]]] = {}
+    for trial in trials:
+        place = grids.setdefault((trial.setting.name, trial.agent.label), {})
+        place.setdefault(rates_text(trial.agent.rates), {})[trial.repetition] = trial
+    rounds = rounds_of(max(trial.repetition for trial in trials) + 1)
+    before: list[Trial] = []
+    while True:
+        batch: list[Trial] = []
+        for combinations in grids.values():
+            finished = {
+                rates: store.returns_by_repetition(
+                    [
+                        folder.read_result(trial.key)
+                        for trial in repetitions.values()
+                        if folder.status(trial.key).state is TrialState.FINISHED
+                    ]
+                )
+                for rates, repetitions in combinations.items()
+            }
+            batch += [combinations[rates][k] for rates, k in plan(finished, rounds).to_run]
+        # What failed in a round would be asked for for ever.
+        if not batch or batch == before:
+            return
+        yield batch
+        before = batch
 
 
 def _summary(
@@ -239,16 +269,19 @@ def _grouped(notes: Iterator[str]) -> list[tuple[str, int]]:
 def show_grid(console: Console, folder: RunFolder, run: store.StoredTrials) -> None:
     """The best rates of each agent; the whole grid goes to grid.csv once every trial is finished."""
     planned = store.planned_combinations(run.manifest["config"])
-    points = store.grid_points(list(run.trials.values()), planned)
-    table = Table("setting", "agent", "best rates", "mean total return", "combinations", box=None)
+    repetitions = run.manifest["config"]["size"]["repetitions"]
+    points = store.grid_points(list(run.trials.values()), planned, repetitions)
+    table = Table("setting", "agent", "best rates", "mean total return", "combinations", "trials", box=None)
     for point in points:
         if point.best:
             same = [p for p in points if (p.setting, p.agent) == (point.setting, point.agent)]
             mean = f"{point.mean_total_return:.4g}"
-            table.add_row(point.setting, point.agent, rates_text(point.rates), mean, str(len(same)))
+            trials = f"{sum(p.repetitions for p in same)} of {len(same) * repetitions}"
+            table.add_row(point.setting, point.agent, rates_text(point.rates), mean, str(len(same)), trials)
     if table.rows:
         console.print(table)
-    if not run.missing and not run.problems:
+    decided = {(point.setting, point.agent) for point in points if point.best}
+    if decided == set(planned) and not run.problems:
         store.write_new(folder.path / "grid.csv", store.grid_to_csv(points))
 
 

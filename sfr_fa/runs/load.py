@@ -197,7 +197,9 @@ def _run(path: Path, finished: publish.Finished) -> Run:
         if record.diverged
     ]
     lost, absent = _missing(config, records)
-    points = store.grid_points(list(records), store.planned_combinations(config))
+    points = store.grid_points(
+        list(records), store.planned_combinations(config), config["size"]["repetitions"]
+    )
     agents, unfinished = _at_best_rates(config, usable, points)
     return Run(
         path,

@@ -38,6 +38,11 @@ ROUNDS = (2, 3, 5, 10)
 Combination = TypeVar("Combination")
 
 
+def rounds_of(repetitions: int) -> tuple[int, ...]:
+    """The rounds of a race that ends with so many repetitions."""
+    return (*(count for count in ROUNDS if count < repetitions), repetitions)
+
+
 @dataclass(frozen=True)
 class Dropped(Generic[Combination]):
     """A combination that fell behind."""

@@ -20,6 +20,7 @@ import enum
 import hashlib
 import io
 import json
+import math
 import operator
 import time
 from collections import Counter
@@ -32,6 +33,7 @@ import numpy as np
 from filelock import BaseFileLock, FileLock, Timeout
 from numpy.typing import NDArray
 
+from sfr_fa.runs.racing import Dropped, plan, rounds_of
 from sfr_theory.atomic import output_errors, write_atomic
 from sfr_theory.errors import InputError
 
@@ -455,6 +457,8 @@ class GridPoint:
     diverged: int
     """How many repetitions diverged; such a combination is never the best."""
     best: bool
+    dropped: Dropped[str] | None = None
+    """Where a race dropped it (sfr_fa.runs.racing), by which statistic and behind which rates."""
 
 
 def planned_combinations(config: Mapping[str, Any]) -> Counter[tuple[str, str]]:
@@ -464,12 +468,14 @@ def planned_combinations(config: Mapping[str, Any]) -> Counter[tuple[str, str]]:
     )
 
 
-def grid_points(results: Sequence[Any], planned: Mapping[tuple[str, str], int]) -> tuple[GridPoint, ...]:
+def grid_points(
+    results: Sequence[Any], planned: Mapping[tuple[str, str], int], repetitions: int
+) -> tuple[GridPoint, ...]:
     """All combinations of rates, and for each agent the one with the highest mean total return.
 
     A result says what its `trial` was, its `total_return` and whether it `diverged`.
-    `planned` says how many combinations each agent has: a grid of which some were not run has no winner yet,
-    nor has one of unequal numbers of repetitions, which are not compared.
+    `planned` says how many combinations each agent has: a grid of which some were not run has no winner yet.
+    Nor has one of unequal numbers of repetitions, unless they are those of a finished race.
     """
     groups: dict[tuple[str, str], dict[str, list[Any]]] = {}
     for result in results:
@@ -486,15 +492,34 @@ def grid_points(results: Sequence[Any], planned: Mapping[tuple[str, str], int]) 
             len(trials) == most for trials in combinations.values()
         )
         candidates = [r for r, trials in combinations.items() if not any(t.diverged for t in trials)]
-        winner = max(candidates, key=lambda r: means[r]) if complete and candidates else None
+        winner, dropped = None, {}
+        if complete:
+            winner = max(candidates, key=lambda r: means[r], default=None)
+        elif len(combinations) == planned[setting, agent] and repetitions > 1:
+            race = plan(
+                {rates: returns_by_repetition(trials) for rates, trials in combinations.items()},
+                rounds_of(repetitions),
+            )
+            winner, dropped = race.winner, {fall.combination: fall for fall in race.dropped}
         for rates, trials in combinations.items():
-            diverged = sum(trial.diverged for trial in trials)
             points.append(
                 GridPoint(
-                    setting, agent, json.loads(rates), len(trials), means[rates], diverged, rates == winner
+                    setting,
+                    agent,
+                    json.loads(rates),
+                    len(trials),
+                    means[rates],
+                    sum(trial.diverged for trial in trials),
+                    rates == winner,
+                    dropped.get(rates),
                 )
             )
     return tuple(points)
+
+
+def returns_by_repetition(trials: Sequence[Any]) -> dict[int, float]:
+    """The total return of each repetition of a combination; of one that diverged, NaN."""
+    return {trial.trial["repetition"]: math.nan if trial.diverged else trial.total_return for trial in trials}
 
 
 def grid_to_csv(points: Sequence[GridPoint]) -> bytes:
@@ -502,9 +527,14 @@ def grid_to_csv(points: Sequence[GridPoint]) -> bytes:
     names = sorted({name for point in points for name in point.rates})
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(["setting", "agent", *names, "repetitions", "mean_total_return", "diverged", "best"])
+    writer.writerow([
+        "setting", "agent", *names, "repetitions", "mean_total_return", "diverged", "best",
+        "dropped_after", "statistic", "threshold",
+    ])  # fmt: skip
     for point in points:
         rates = [point.rates.get(name, "") for name in names]
         numbers = [point.repetitions, repr(point.mean_total_return), point.diverged, int(point.best)]
-        writer.writerow([point.setting, point.agent, *rates, *numbers])
+        fall = point.dropped
+        why = [fall.repetitions, f"{fall.statistic:.3g}", f"{fall.threshold:.3g}"] if fall else [""] * 3
+        writer.writerow([point.setting, point.agent, *rates, *numbers, *why])
     return buffer.getvalue().encode()

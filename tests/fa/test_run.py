@@ -17,6 +17,7 @@ from sfr_fa.environments.object_collection import ObjectCollection
 from sfr_fa.runs import trial as trial_module
 from sfr_fa.runs.config import AgentSetup, load_config
 from sfr_fa.runs.estimates import estimate
+from sfr_fa.runs.load import load
 from sfr_fa.runs.store import SUFFIX, RunFolder, TrialState
 from sfr_fa.runs.trial import check_trials, learned_feature_map, run_trial
 from sfr_fa.tasks import sample_general_task
@@ -269,8 +270,8 @@ def test_divergence_is_a_result(tmp_path, capsys):
     assert rows[0].diverged
     assert rows[0].steps < 25
     grid = (folder.path / "grid.csv").read_text().splitlines()
-    assert grid[0] == "setting,agent,learning_rate,repetitions,mean_total_return,diverged,best"
-    assert [line.split(",")[2:4] + line.split(",")[5:] for line in grid[1:]] == [
+    assert grid[0].startswith("setting,agent,learning_rate,repetitions,mean_total_return,diverged,best,")
+    assert [line.split(",")[2:4] + line.split(",")[5:7] for line in grid[1:]] == [
         ["1e+30", "1", "1", "0"],
         ["0.005", "1", "0", "1"],
     ]
@@ -375,6 +376,27 @@ def test_one_rate_of_a_grid_can_be_repeated_more_often(tmp_path, capsys):
     assert run_config(config, tmp_path / "r", learning_rates=(0.01,)) == 0
     assert "1 of 2 trials are finished" in capsys.readouterr().out
     assert (tmp_path / "r/tiny/smoke/general/SFR/alpha_0.01/rep-00.csv").exists()
+
+
+def test_a_race_gives_repetitions_only_to_rates_that_can_win(tmp_path, capsys):
+    rates = ("0.005", "0.01", "1e30")
+    agents = "".join(f'AgentSetup("SF", "SF", learning_rate={rate}), ' for rate in rates)
+    config = write_config(tmp_path / "c.py", agents=agents, repetitions=3)
+    assert run_config(config, tmp_path / "r", race=True) == 0
+    folder = tmp_path / "r/tiny/smoke"
+    assert sorted(path.stem for path in folder.rglob("alpha_1e_30/*.csv")) == ["rep-00", "rep-01"]
+    assert len(list(folder.rglob("alpha_0.0*/*.csv"))) == 6
+    grid = [line.split(",") for line in (folder / "grid.csv").read_text().splitlines()]
+    dropped = {line[2]: line[grid[0].index("dropped_after")] for line in grid[1:]}
+    assert dropped == {"0.005": "", "0.01": "", "1e+30": "2"}
+    assert "8 of 9" in capsys.readouterr().out
+    # Once it is decided there is nothing left to run, and whoever reads the results knows the winner.
+    before = contents(tmp_path / "r")
+    assert run_config(config, tmp_path / "r", race=True) == 0
+    assert contents(tmp_path / "r") == before
+    found = load(folder)
+    assert not any("unfinished" in note for note in found.notes)
+    assert sum(point.best for point in found.grid) == 1
 
 
 def test_a_choice_of_nothing_is_refused(tmp_path):
