@@ -94,6 +94,7 @@ THEOREMS = (
         ("bg/psi-linear", "bg/psi-transfer", "thm3/values", "thm3/equivalent-frameworks"),
     ),
     Theorem("xi.one_hot_psi_is_xi", "psi of the one-hot code is xi", ("onehot/discrete",)),
+    Theorem("xi.one_hot_rewards_are_linear", "every reward is linear in it", ("onehot/discrete",)),
     # Learning, path by path
     Theorem(
         "learning.pathwise",

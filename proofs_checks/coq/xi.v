@@ -227,10 +227,11 @@ Qed.
 
 End Codes.
 
-(* The one-hot code of discrete features: its psi is xi. *)
+(* The one-hot code of discrete features: its psi is xi, and every reward is linear in it. *)
 Theorem one_hot_psi_is_xi pi x phi : psi (fun f k => (f == k)%:R) pi x phi = xi pi x phi.
-Proof.
-rewrite psi_is_image_of_xi; exact: sum_at.
-Qed.
+Proof. by rewrite psi_is_image_of_xi; apply: sum_at. Qed.
+
+Theorem one_hot_rewards_are_linear R phi : R phi = \sum_k R k * (phi == k)%:R.
+Proof. by under eq_bigr do rewrite mulrC eq_sym; rewrite sum_at. Qed.
 
 End Xi.
