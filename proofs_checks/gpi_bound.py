@@ -261,7 +261,7 @@ def value_steps(factor: Fraction = FULL) -> Iterator[Step]:
 # --- T2' itself, on every deterministic MDP with two states and two actions -----------------------
 
 
-def _policy_values(next_state: Array, policy: Array, gamma: Fraction, r: Array) -> Array:
+def policy_values(next_state: Array, policy: Array, gamma: Fraction, r: Array) -> Array:
     """V^policy = (I - g P)^-1 r_policy as linear expressions in the unknown rewards r."""
     states = np.arange(2)
     step = np.zeros((2, 2), dtype=int)
@@ -296,9 +296,9 @@ def sharp_steps(
             return reward + value[next_state] * g
 
         optimal = reals("V*", 2)
-        source_q = q_of(r_i, _policy_values(next_state, pi_i, gamma, r_i))
-        approximation = q_of(r, _policy_values(next_state, pi_i, gamma, r)) + error
-        value = _policy_values(next_state, np.zeros(2, dtype=int), gamma, r)
+        source_q = q_of(r_i, policy_values(next_state, pi_i, gamma, r_i))
+        approximation = q_of(r, policy_values(next_state, pi_i, gamma, r)) + error
+        value = policy_values(next_state, np.zeros(2, dtype=int), gamma, r)
         optimal_q = q_of(r, optimal)
         loss = optimal - value if of_values else optimal_q - q_of(r, value)
         constant = 2 / (1 - gamma) if of_values else 2 * gamma / (1 - gamma)

@@ -19,6 +19,9 @@ Statements (`STATEMENTS`), by the id of their claim:
     thm2/sharp-value         ||V* - V^pi|| <= 2/(1-g)  (g min_i d_i + eps_R)
     thm2/sharp-affine, thm2/sharp-value-affine     the same with d_i replaced by
                              inf over a > 0, c of ||r - a r_i - c||: scale and shift leave pi_i optimal
+    thm2/code                ||Q* - Q^pi0|| <= 2g/(1-g) (||r - r_0|| + g min_j ||r_0 - r_j|| + eps_{R_0})
+    thm2/code-value          ||V* - V^pi0|| <= 2/(1-g)  (the same)
+    certificate/...          bounds that need no eps_R: `sfr_theory.certificates`
 
 In `gpi/linear` (eq:gpi_guarantee) R_0 is the linear reward nearest to R and GPI reads the psi~_j under
 R_0; that is the reading under which it holds. The two printed ones are false: their error is measured
@@ -41,19 +44,22 @@ from functools import cached_property
 import numpy as np
 
 from sfr_theory.arithmetic import Array, Number, float_array, is_exact, zeros
+from sfr_theory.certificates import Ceiling, largest_gain, lowest_residual, residual_span
 from sfr_theory.errors import InputError
-from sfr_theory.operators import absolute_norm, q_from_xi, value_seminorm
+from sfr_theory.gpi import gpi_values
+from sfr_theory.operators import absolute_norm, bellman_q, q_from_xi, value_seminorm
 
 
 @dataclass(frozen=True)
 class Evaluation:
     """A transfer problem (or a batch) with everything solved; leading axes are batch axes.
 
-    `linear_reward` is the linear reward R_0 nearest to R in the least-squares sense, `linear_gpi_xi`
-    the true xi of the GPI policy that reads the approximations under R_0.
+    `linear_reward` is the linear reward R_0 nearest to R in the least-squares sense, `linear_gpi_policy`
+    the GPI policy that reads the approximations under R_0, `linear_gpi_xi` its true xi.
     """
 
     gamma: Number
+    transition: Array  # (..., S, A, S)
     feature_probability: Array  # (..., S, A, F)
     target: Array  # (..., F)
     sources: Array  # (..., I, F)
@@ -63,7 +69,9 @@ class Evaluation:
     gpi_policy: Array  # (..., S)
     gpi_xi: Array  # (..., S, A, F)
     linear_reward: Array  # (..., F)
+    linear_gpi_policy: Array  # (..., S)
     linear_gpi_xi: Array  # (..., S, A, F)
+    ceiling: Ceiling
 
     @cached_property
     def error(self) -> Array:
@@ -114,6 +122,21 @@ class Evaluation:
         """min over i of inf over a > 0, c of ||r - a r_i - c||."""
         target = np.broadcast_to(self.expected_target, self.expected_rewards.shape)
         return affine_distance(target, self.expected_rewards).min(axis=-1)
+
+    @cached_property
+    def gpi_values(self) -> Array:
+        """U = max over i of sum R xi~_i, on which the GPI policy is greedy: (..., S, A)."""
+        return gpi_values(q_from_xi(self.approximations, self.target[..., None, :]))
+
+    @cached_property
+    def lookahead(self) -> Array:
+        """T U: (..., S, A)."""
+        return bellman_q(self, self.target, self.gpi_values)
+
+    @cached_property
+    def lowest_residual(self) -> Array:
+        """m, by which V^pi >= W + m/(1-g) (`sfr_theory.certificates`)."""
+        return lowest_residual(self.lookahead - self.gpi_values, self.gpi_policy)
 
     @cached_property
     def rounding(self) -> Array:
@@ -197,9 +220,13 @@ def _q_loss(e: Evaluation) -> Array:
     return np.abs(e.optimal_q - e.gpi_q).max(axis=(-2, -1))
 
 
+def _value_loss_of(e: Evaluation, q: Array, policy: Array) -> Array:
+    value = np.take_along_axis(q, policy[..., None], axis=-1)[..., 0]
+    return np.abs(e.optimal_q.max(axis=-1) - value).max(axis=-1)
+
+
 def _value_loss(e: Evaluation) -> Array:
-    gpi_value = np.take_along_axis(e.gpi_q, e.gpi_policy[..., None], axis=-1)[..., 0]
-    return np.abs(e.optimal_q.max(axis=-1) - gpi_value).max(axis=-1)
+    return _value_loss_of(e, e.gpi_q, e.gpi_policy)
 
 
 def gpi_linear(e: Evaluation) -> BoundTerms:
@@ -259,6 +286,55 @@ def thm2_sharp_value_affine(e: Evaluation) -> BoundTerms:
     return _sharp(e, _value_loss(e), e.affine_reward_distance, 2)
 
 
+def _code(e: Evaluation, left: Array, factor: Number) -> BoundTerms:
+    read = e.linear_reward[..., None, :]
+    rho = np.abs(e.expected_target - e.expected(read)).max(axis=(-2, -1))
+    to_source = np.abs(e.expected(read) - e.expected_rewards).max(axis=-1).min(axis=-1)
+    epsilon = value_seminorm(e.error, read).max(axis=-1)
+    distance = rho + e.gamma * to_source
+    return _terms(e, left, distance, epsilon, factor * (distance + epsilon) / (1 - e.gamma))
+
+
+def thm2_code(e: Evaluation) -> BoundTerms:
+    """T2'' for Q, the code being the feature vectors."""
+    left = np.abs(e.optimal_q - q_from_xi(e.linear_gpi_xi, e.target)).max(axis=(-2, -1))
+    return _code(e, left, 2 * e.gamma)
+
+
+def thm2_code_value(e: Evaluation) -> BoundTerms:
+    """T2'' for V, the code being the feature vectors."""
+    left = _value_loss_of(e, q_from_xi(e.linear_gpi_xi, e.target), e.linear_gpi_policy)
+    return _code(e, left, 2)
+
+
+def _certified(e: Evaluation, left: Array, right: Array) -> BoundTerms:
+    return _terms(e, left, e.reward_distance, e.epsilon_under_target, right)
+
+
+def certificate_residual(e: Evaluation) -> BoundTerms:
+    """Certificate (a) for Q."""
+    span = residual_span(e.lookahead - e.gpi_values)
+    return _certified(e, _q_loss(e), e.gamma * span / (1 - e.gamma))
+
+
+def certificate_residual_value(e: Evaluation) -> BoundTerms:
+    """Certificate (a) for V."""
+    span = residual_span(e.lookahead - e.gpi_values)
+    return _certified(e, _value_loss(e), span / (1 - e.gamma))
+
+
+def certificate_greedy_residual_value(e: Evaluation) -> BoundTerms:
+    """Certificate (a), read where the greedy policies look."""
+    gain = largest_gain(e.gpi_values, e.lookahead)
+    return _certified(e, _value_loss(e), (gain - e.lowest_residual) / (1 - e.gamma))
+
+
+def certificate_sources_value(e: Evaluation) -> BoundTerms:
+    """Certificate (b): V* from the sources' values, V^pi from the residual."""
+    above = e.ceiling.excess(e.gpi_values.max(axis=-1))
+    return _certified(e, _value_loss(e), above - e.lowest_residual / (1 - e.gamma))
+
+
 Bound = Callable[[Evaluation], BoundTerms]
 
 STATEMENTS: dict[str, Bound] = {
@@ -270,6 +346,12 @@ STATEMENTS: dict[str, Bound] = {
     "thm2/sharp-value": thm2_sharp_value,
     "thm2/sharp-affine": thm2_sharp_affine,
     "thm2/sharp-value-affine": thm2_sharp_value_affine,
+    "thm2/code": thm2_code,
+    "thm2/code-value": thm2_code_value,
+    "certificate/residual": certificate_residual,
+    "certificate/residual-value": certificate_residual_value,
+    "certificate/greedy-residual-value": certificate_greedy_residual_value,
+    "certificate/sources-value": certificate_sources_value,
 }
 """Both sides of a claim of the catalogue, by its id."""
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import tyro
 
-from sfr_theory.checks import gpi_learning, model_based, operators, theorem_1
+from sfr_theory.checks import gpi_learning, hysteresis, model_based, operators, theorem_1
 from sfr_theory.checks.settings import Check, Settings
 from sfr_theory.claims import Skipped, outcome_table
 from sfr_theory.cli import EXIT_UNEXPECTED, output_console, progress, run, save_figure, write_json
@@ -21,7 +21,8 @@ from sfr_theory.learning import has_numba
 
 CHECKS: Mapping[str, Check] = {
     check.claim: check
-    for check in (*operators.CHECKS, *theorem_1.CHECKS, *model_based.CHECKS, *gpi_learning.CHECKS)
+    for module in (operators, theorem_1, hysteresis, model_based, gpi_learning)
+    for check in module.CHECKS
 }
 
 DESCRIPTION = """Check the statements about convergence of SFRQ-learning on finite MDPs.
@@ -154,6 +155,44 @@ def _draw_oscillation_error(axes: Any, details: Details) -> None:
     axes.legend(fontsize=8)
 
 
+def _draw_kept_actions(axes: Any, details: Details) -> None:
+    curves = details["thm1/hysteresis"]["example"]
+    for name, colour, style in (("without", VERMILION, (0, (4, 1))), ("with", BLUE, "-")):
+        label = rf"$\xi_n(t)$, {name} hysteresis"
+        axes.semilogx(curves["steps"], curves[name], color=colour, linestyle=style, label=label)
+    axes.set_title("... unless the bootstrap action is kept")
+    axes.set_ylabel(r"$\xi_n(t,a,\phi_1)$")
+    axes.set_ylim(bottom=-0.25)
+    axes.legend(fontsize=8, loc="lower center", ncols=2)
+
+
+def _draw_twins(axes: Any, details: Details) -> None:
+    runs = details["thm1/hysteresis"]
+    curves = (
+        ("with hysteresis", runs["curve"], BLUE, "o"),
+        ("without", runs["without"], VERMILION, "s"),
+        ("with it, constant steps", runs["constant_steps"], GREEN, "^"),
+    )
+    for label, curve, colour, marker in curves:
+        axes.loglog(curve["steps"], curve["error"], color=colour, marker=marker, markevery=4, label=label)
+    axes.set_title("Every action has a twin: the error of ξ")
+    axes.set_ylabel(r"$\sup|\xi_n-\xi^\pi|\,(1-\gamma)$")
+    axes.legend(fontsize=8)
+
+
+def _draw_transfer(axes: Any, details: Details) -> None:
+    runs = details["thm1-thm2/hysteresis"]
+    for label, key, colour, marker in (
+        ("with hysteresis", "curve", BLUE, "o"),
+        ("without", "without", VERMILION, "s"),
+    ):
+        curve = runs[key]
+        axes.loglog(curve["steps"], curve["error"], color=colour, marker=marker, markevery=4, label=label)
+    axes.set_title("... and the error that T2' reads on a target")
+    axes.set_ylabel(r"$\varepsilon_R\,/\,(\max|R|/(1-\gamma))$")
+    axes.legend(fontsize=8)
+
+
 def _draw_overestimate(axes: Any, details: Details) -> None:
     run_details = details["gpi-learning/covered-by-theorem-1"]
     for action, colour, marker in ((0, BLUE, "o"), (1, VERMILION, "s")):
@@ -191,6 +230,9 @@ PANELS: tuple[tuple[Callable[[Any, Details], None], tuple[str, ...]], ...] = (
     (_draw_class_errors, ("thm1/corrected", "mb/convergence")),
     (_draw_oscillation, ("thm1/oscillation",)),
     (_draw_oscillation_error, ("thm1/oscillation",)),
+    (_draw_kept_actions, ("thm1/hysteresis",)),
+    (_draw_twins, ("thm1/hysteresis",)),
+    (_draw_transfer, ("thm1-thm2/hysteresis",)),
     (_draw_overestimate, ("gpi-learning/covered-by-theorem-1",)),
     (_draw_broken_conditions, ("thm1/printed", "thm1/corrected", "mb/beta-zero")),
 )

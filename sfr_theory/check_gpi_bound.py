@@ -4,6 +4,8 @@ Every statement of `sfr_theory.bounds` is evaluated on many transfer problems: s
 perturb its xi, form the GPI policy on the target, evaluate it exactly, compare both sides. The printed
 Theorem 2 is refuted by problems whose errors hide in the kernel of R_i; for a refuted statement the
 smallest counterexample found is shrunk, shown in fractions, and written as a file that reproduces it.
+With --mdp, on a problem of your own, the command also prints what GPI can lose there, by T2' and by the
+certificates that need no truth (`sfr_theory.certificates`).
 
 Exit code 0: every statement behaves as expected. 1: one that should hold is violated or, near gamma = 1, left
 undecided by the rounding of float64 (--exact decides it), or one that is false was not refuted although the
@@ -16,6 +18,7 @@ import math
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -40,7 +43,7 @@ from sfr_theory.bound_runs import (
 from sfr_theory.bounds import STATEMENTS, BoundTerms
 from sfr_theory.claims import Verdict, styled
 from sfr_theory.errors import InputError
-from sfr_theory.files import load_problem, problem_to_json, save_problem
+from sfr_theory.files import load_approximations, load_problem, problem_to_json, save_problem
 from sfr_theory.mdp import TransferProblem
 from sfr_theory.random_mdp import Shape
 from sfr_theory.transfer import evaluate
@@ -75,6 +78,9 @@ class Options:
     makes the left side largest. Problems with too many ties to try all keep the first action."""
     mdp: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
     """Check a problem of your own instead (repeatable): a JSON file, see `sfr_theory/files.py`."""
+    approximations: str | None = None
+    """The xi~_i of the problem of --mdp, such as you have learned them: an NPZ file with one array of shape
+    (sources, states, actions, features). They take the place of those in the JSON file."""
     json: str | None = None
     """Write the results as JSON to this file; - is standard output."""
     plot: str | None = None
@@ -89,6 +95,8 @@ class Options:
     def plan(self) -> Plan:
         if self.workers < 1:
             raise InputError(f"--workers is {self.workers}; it must be at least 1")
+        if self.approximations is not None and len(self.mdp) != 1:
+            raise InputError("--approximations belongs to one problem; name it with exactly one --mdp FILE")
         return Plan(
             mdps=self.mdps,
             shape=Shape(self.states, self.actions, self.features, self.tasks),
@@ -122,6 +130,38 @@ def summary_json(summary: Summary, exact: bool) -> dict[str, Any]:
     }
 
 
+LIMITS = {
+    "thm2/sharp-value": "the truth: eps_R",
+    "thm2/sharp-value-affine": "the truth: eps_R",
+    "certificate/residual-value": "one sweep of the model",
+    "certificate/greedy-residual-value": "one sweep of the model",
+    "certificate/sources-value": "the same, and the sources' optimal values",
+}
+"""Bounds on what V loses by GPI on the xi~_i under the target reward, and what each of them needs to know."""
+
+
+def limits_table(instance: dict[str, Any]) -> Table:
+    """What GPI can lose on a problem: every bound, and what it does lose."""
+    table = Table(title="What GPI can lose here", title_justify="left", caption_justify="left")
+    table.caption = "Bold: the smallest bound. Q loses at most gamma times what V does."
+    table.add_column("bound")
+    table.add_column("V loses at most", justify="right", overflow="fold")
+    table.add_column("it needs")
+    limits = instance["limits"]
+    smallest = min(map(as_float, limits.values()))
+    for name, limit in limits.items():
+        shown = limit if isinstance(limit, str) else f"{limit:.6g}"
+        table.add_row(name, f"[bold]{shown}[/]" if as_float(limit) == smallest else shown, LIMITS[name])
+    loss = instance["value_loss"]
+    table.add_row("the loss itself", loss if isinstance(loss, str) else f"{loss:.6g}", "the truth: V*, V^pi")
+    return table
+
+
+def as_float(value: Any) -> float:
+    """A number of JSON, a fraction as text included."""
+    return float(Fraction(value)) if isinstance(value, str) else float(value)
+
+
 def instance_json(
     path: str, problem: TransferProblem, terms: dict[str, BoundTerms], exact: bool
 ) -> dict[str, Any]:
@@ -133,7 +173,14 @@ def instance_json(
         }
         for name, bound in terms.items()
     }
-    return {"file": path, "gamma": number(problem.mdp.gamma, exact), "statements": statements}
+    of_gpi = {name: statements[name] for name in LIMITS if name in statements}
+    return {
+        "file": path,
+        "gamma": number(problem.mdp.gamma, exact),
+        "statements": statements,
+        "limits": {name: sides["right"] for name, sides in of_gpi.items()},
+        "value_loss": next((sides["left"] for sides in of_gpi.values()), None),
+    }
 
 
 def summary_table(summaries: list[Summary], title: str) -> Table:
@@ -251,11 +298,22 @@ def plot(summaries: list[Summary], path: str, title: str) -> None:
     cli.save_figure(figure, path)
 
 
+def with_approximations(problem: TransferProblem, path: str) -> TransferProblem:
+    """The problem with the xi~_i of a file."""
+    array = load_approximations(path)
+    try:
+        return TransferProblem(problem.mdp, problem.target, problem.sources, array)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
 def run_on_files(options: Options, plan: Plan, console: Console) -> tuple[list[Summary], dict[str, Any]]:
     """Check the files of --mdp: a table each, and a summary over all."""
     results, instances = [], []
     for path in options.mdp:
         problem = load_problem(path)
+        if options.approximations is not None:
+            problem = with_approximations(problem, options.approximations)
         try:
             result = check_problem(plan, problem)
         except InputError as error:
@@ -264,6 +322,8 @@ def run_on_files(options: Options, plan: Plan, console: Console) -> tuple[list[S
         instances.append(instance_json(path, problem, result, plan.exact))
     for instance in instances:
         console.print(instance_table(instance))
+        if instance["limits"]:
+            console.print(limits_table(instance))
     summaries = [
         summarise(name, BoundTerms.join(np.stack, [result[name] for result in results]), must_refute=False)
         for name in plan.statements

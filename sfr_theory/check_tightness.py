@@ -12,6 +12,9 @@ The ratio of a programme is that of a problem built from its solution and evalua
 "sharp" is T2', 2/(1-g) (g d + eps) for V and g times that for Q; "printed" is the paper's constant,
 2/(1-g) (d + eps), with the error read under the target reward, as it must be to hold.
 
+A second table compares T2' with the certificates, which need no truth: how large each is on random problems,
+and how often it is the smallest (`sfr_theory.comparison`).
+
 Exit code 0: T2' is attained and never exceeded, the paper's constant never reached. 1: one of these fails.
 2: bad input.
 """
@@ -33,6 +36,7 @@ from sfr_theory.arithmetic import fraction
 from sfr_theory.bounds import STATEMENTS
 from sfr_theory.catalogue import CATALOGUE
 from sfr_theory.claims import CheckResult, Method, Outcome, Verdict, outcome_table
+from sfr_theory.comparison import ERRORS, Comparison, compare, comparison_table, draw_comparison
 from sfr_theory.errors import InputError
 from sfr_theory.files import problem_to_json
 from sfr_theory.mdp import discount
@@ -78,7 +82,8 @@ class Options:
     json: str | None = None
     """Write the results as JSON to this file; - is standard output."""
     plot: str | None = None
-    """Draw the worst ratios against gamma, with what theory says, to this file (svg, png or pdf)."""
+    """Draw the worst ratios against gamma, with what theory says, and the comparison with certificates, to
+    this file (svg, png or pdf)."""
 
     def gammas(self) -> list[Fraction]:
         gammas = sorted({fraction(discount(text, exact=True)) for text in self.gamma or DEFAULT_GAMMAS})
@@ -436,12 +441,14 @@ def _cell(row: Row, name: str) -> str:
     return f"[bold]{text}[/]" if ratio.value == MEASURES[name].ceiling(row.gamma) else text
 
 
-def plot(rows: list[Row], path: str) -> None:
-    """Worst ratios against gamma, T2' on the left, the paper's constant on the right."""
+def plot(rows: list[Row], comparisons: list[Comparison], path: str) -> None:
+    """Worst ratios against gamma, T2' on the left, the paper's constant on the right; below, certificates."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(9.5, 4.2), layout="constrained")
-    panels = figure.subplots(1, 2, sharey=True)
+    figure = Figure(figsize=(9.5, 8), layout="constrained")
+    panels, lower = figure.subplots(2, 2)
+    panels[1].sharey(panels[0])
+    draw_comparison(lower, comparisons)
     contents = (
         ("T2': 2/(1-γ) (γ d + ε) for V, γ times that for Q", ("sharp-v", "sharp-q")),
         ("the paper's constant: 2/(1-γ) (d + ε) for Q", ("printed-q", "printed-q-exact-xi")),
@@ -482,16 +489,21 @@ def main(options: Options) -> int:
     cli.require_writable(options.json, options.plot)
     console = cli.output_console(options.json)
     gammas, rows = options.gammas(), search(options)
+    comparisons = [
+        compare(float(gamma), epsilon, options.seed) for gamma in gammas if gamma > 0 for epsilon in ERRORS
+    ]
     found = list(outcomes(gammas, rows))
     console.print(ratio_table(rows, f"Worst ratio of loss to bound, {ACTIONS} actions, seed {options.seed}"))
     console.print(outcome_table("How tight is T2'?", found))
+    console.print(comparison_table(comparisons))
     if options.plot:
-        plot(rows, options.plot)
+        plot(rows, comparisons, options.plot)
     if options.json:
         payload = {
             "seed": options.seed,
             "rows": [row.to_json() for row in rows],
             "claims": {outcome.claim.id: outcome.to_json() for outcome in found},
+            "comparison": [comparison.to_json() for comparison in comparisons],
         }
         cli.write_json(payload, options.json)
     return 0 if all(outcome.as_expected for outcome in found) else cli.EXIT_UNEXPECTED

@@ -10,11 +10,15 @@
 A number is a JSON number or text with a decimal or a fraction. States and actions are counted from 0, and
 every (state, action) pair must be present. Outcomes that are not listed have probability 0; one that is
 listed twice has the sum.
+
+Approximations may also come as an NPZ file with one array of shape (I, S, A, F), such as a learner writes it.
+Neither format can execute code.
 """
 
 from __future__ import annotations
 
 import json
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -44,6 +48,23 @@ def load_problem(path: str | Path) -> TransferProblem:
 def save_problem(problem: TransferProblem, path: str | Path, comment: str = "") -> None:
     """Write a transfer problem as JSON; exact numbers stay exact."""
     write_atomic(Path(path), (dump(problem_to_json(problem, comment)) + "\n").encode())
+
+
+def load_approximations(path: str | Path) -> Array:
+    """The one array of an NPZ file: xi~_i of every source, shape (I, S, A, F)."""
+    try:
+        with np.load(path, allow_pickle=False) as content:
+            arrays = {name: content[name] for name in content.files}
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}") from None
+    except (ValueError, AttributeError, TypeError, zipfile.BadZipFile, EOFError):
+        raise InputError(f"{path} is not an NPZ file of plain arrays") from None
+    if len(arrays) != 1:
+        raise InputError(
+            f"{path} holds {len(arrays)} arrays {sorted(arrays)}; it needs exactly one, of shape (sources, "
+            f"states, actions, features): write it with np.savez(path, xi=array)"
+        )
+    return next(iter(arrays.values()))
 
 
 def problem_from_json(content: Any) -> TransferProblem:

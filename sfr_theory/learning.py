@@ -28,6 +28,12 @@ The three estimates of the paper are one mechanism (eq:sf_model_update): at the 
 Monro) over the visits of that pair. `Harmonic` and `Polynomial` on `Path.visit_number` satisfy it when
 each pair is visited for ever; `Constant` does not, and neither does any schedule on the global clock.
 
+**Ties.** Where greedy actions tie, xi may swing between optimal policies for ever. `Hysteresis` keeps the
+action that was bootstrapped on in a state until another is better by more than tau_t; with tau_t -> 0 slowly,
+xi converges to the xi of one optimal policy (T1-H in docs/theory.md). Without it the first of the greedy
+actions is taken, as in the paper. The kept action belongs to the state s', not to the pair (s, a) that is
+updated: all pairs must follow one policy for their limit to be the xi of a policy.
+
 **Several tasks** (algo:MFXI, algo:MBXI): `learn_task`. While task i is learned, actions are GPI actions
 over the policies 1..i, policy i bootstraps on the GPI action of s_{t+1}, and the source policy c that GPI
 chose at s_t is updated towards its own greedy action under its own readout. The listings clip xi at 0
@@ -80,6 +86,18 @@ def _greedy_action(values: Array, s: int, readout: Array) -> int:
     return best_action
 
 
+def _kept_action(values: Array, s: int, readout: Array, kept: Integers, threshold: Any) -> int:
+    """The action kept in s, replaced by the greedy one if that is better by more than the threshold.
+
+    A negative threshold keeps nothing: the greedy action.
+    """
+    best = _greedy_action(values, s, readout)
+    gain = _readout_value(values, s, best, readout) - _readout_value(values, s, kept[s], readout)
+    if gain > threshold:
+        kept[s] = best
+    return kept[s]
+
+
 def _gpi_choice(stored: Array, policies: int, s: int, readout: Array) -> tuple[int, int]:
     """The first of the best (policy, action) pairs among the first `policies` stored values."""
     best_policy, best_action, best = 0, 0, _readout_value(stored[0], s, 0, readout)
@@ -124,7 +142,16 @@ def _first_above(cumulative: Array, uniform: float) -> int:
     return k
 
 
-_HELPERS = (_readout_value, _greedy_action, _gpi_choice, _td_update, _model_update, _copy, _first_above)
+_HELPERS = (
+    _readout_value,
+    _greedy_action,
+    _kept_action,
+    _gpi_choice,
+    _td_update,
+    _model_update,
+    _copy,
+    _first_above,
+)
 
 
 @functools.cache
@@ -211,6 +238,8 @@ def _follow_path(
     readout: Array,
     step_sizes: Array,
     gamma: Any,
+    thresholds: Array,
+    kept: Integers,
     values: Array,
     checkpoints: Integers,
     snapshots: Array,
@@ -222,7 +251,7 @@ def _follow_path(
             _copy(values, snapshots[saved])
             saved += 1
         if t < len(states):
-            next_a = _greedy_action(values, next_states[t], readout)
+            next_a = _kept_action(values, next_states[t], readout, kept, thresholds[t])
             _td_update(
                 values, states[t], actions[t], cumulants[t], next_states[t], next_a, step_sizes[t], gamma
             )
@@ -344,6 +373,43 @@ class Constant:
 
     def __call__(self, count: Array) -> Array:
         return np.full(count.shape, self.value)
+
+
+@dataclass(frozen=True)
+class SlowDecay:
+    """tau_t = c t^-kappa: thresholds of `Hysteresis`. float64 only.
+
+    With step sizes n^-omega per pair, 1/2 < omega < 1, T1-H needs 0 < kappa < omega - 1/2; where rewards are
+    bounded, kappa < omega/2 will do.
+    """
+
+    scale: float
+    kappa: float
+
+    def __post_init__(self) -> None:
+        if not (self.scale >= 0 and self.kappa > 0):
+            raise InputError(
+                f"scale is {self.scale} and kappa {self.kappa}; thresholds need a scale of at least 0 and a "
+                f"kappa above 0, so that they fade"
+            )
+
+    def __call__(self, count: Array) -> Array:
+        return self.scale * float_array(count) ** -self.kappa
+
+
+# --- Which action to bootstrap on -----------------------------------------------------------------
+
+
+class Hysteresis:
+    """Keep the bootstrap action of each state until another is better by more than tau_t (T1-H).
+
+    `threshold` gives tau_t >= 0 on the clock 1, 2, 3, ... of all steps. `kept` (S,) holds the actions; they
+    start at 0 and `learn` changes them, so that a rule belongs to one run.
+    """
+
+    def __init__(self, threshold: Schedule, num_states: int) -> None:
+        self.threshold = threshold
+        self.kept = np.zeros(num_states, dtype=np.int64)
 
 
 # --- Paths --------------------------------------------------------------------------------------
@@ -536,11 +602,12 @@ def learn(
     gamma: Number,
     initial: Array,
     checkpoints: Array,
+    hysteresis: Hysteresis | None = None,
 ) -> Array:
     """The values after the given numbers of steps: (C, S, A, D).
 
     cumulants (T, D), readout (D,), step_sizes (T,), initial (S, A, D), checkpoints increasing in 0..T.
-    The arithmetic is that of `initial`.
+    The arithmetic is that of `initial`. Without `hysteresis`, greedy actions are bootstrapped on.
     """
     exact = is_exact(initial)
     checkpoints = np.asarray(checkpoints, dtype=np.int64)
@@ -559,40 +626,50 @@ def learn(
     step_sizes = _in_arithmetic(np.asarray(step_sizes), exact)
     if step_sizes.shape != (len(path),) or (step_sizes < 0).any() or (step_sizes > 1).any():
         raise InputError("step_sizes must give a number in [0, 1] for each step of the path")
+    if hysteresis is None:
+        thresholds, kept = np.full(len(path), -1), np.zeros(len(initial), dtype=np.int64)
+    else:
+        thresholds, kept = hysteresis.threshold(path.clock), hysteresis.kept
+        if kept.shape != initial.shape[:1] or (thresholds < 0).any():
+            raise InputError(
+                f"hysteresis keeps actions of {len(kept)} states with a least threshold of "
+                f"{thresholds.min()}; it needs {len(initial)} states and thresholds of at least 0"
+            )
     snapshots = np.empty((len(checkpoints), *initial.shape), dtype=initial.dtype)
     gamma = rational(gamma) if exact else float(gamma)
     _execute(
         _follow_path, path.states, path.actions, path.next_states, cumulants, readout, step_sizes, gamma,
-        initial.copy(), checkpoints, snapshots,
+        _in_arithmetic(thresholds, exact), kept, initial.copy(), checkpoints, snapshots,
     )  # fmt: skip
     return snapshots
 
 
 def learn_xi(
     mdp: FiniteMDP, path: Path, reward: Array, estimates: Array, step_sizes: Array, initial: Array,
-    checkpoints: Array,
+    checkpoints: Array, hysteresis: Hysteresis | None = None,
 ) -> Array:  # fmt: skip
     """SFRQ-learning (eqn:xi_learning): xi after the given numbers of steps, (C, S, A, F)."""
-    return learn(path, estimates, reward, step_sizes, mdp.gamma, initial, checkpoints)
+    return learn(path, estimates, reward, step_sizes, mdp.gamma, initial, checkpoints, hysteresis)
 
 
 def learn_psi(
     mdp: FiniteMDP, path: Path, weights: Array, estimates: Array, step_sizes: Array, initial: Array,
-    checkpoints: Array,
+    checkpoints: Array, hysteresis: Hysteresis | None = None,
 ) -> Array:  # fmt: skip
     """SF-learning on the MDP's feature vectors: psi after the given numbers of steps, (C, S, A, n)."""
     cumulants = matmul(estimates, mdp.linear_features)
-    return learn(path, cumulants, weights, step_sizes, mdp.gamma, initial, checkpoints)
+    return learn(path, cumulants, weights, step_sizes, mdp.gamma, initial, checkpoints, hysteresis)
 
 
 def learn_q(
     mdp: FiniteMDP, path: Path, reward: Array, estimates: Array, step_sizes: Array, initial: Array,
-    checkpoints: Array,
+    checkpoints: Array, hysteresis: Hysteresis | None = None,
 ) -> Array:  # fmt: skip
     """Q-learning (eq:q_learning, with the gamma that is missing in print): Q, (C, S, A)."""
     cumulants = matmul(estimates, reward[:, None])
     one = _in_arithmetic(np.ones(1, dtype=int), is_exact(initial))
-    return learn(path, cumulants, one, step_sizes, mdp.gamma, initial[..., None], checkpoints)[..., 0]
+    initial = initial[..., None]
+    return learn(path, cumulants, one, step_sizes, mdp.gamma, initial, checkpoints, hysteresis)[..., 0]
 
 
 # --- Learning several tasks with GPI ------------------------------------------------------------

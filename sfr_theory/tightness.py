@@ -60,7 +60,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from scipy.optimize import linprog
 
 from sfr_theory.arithmetic import Array, Number, exact_array, fraction, rational, zeros
@@ -69,6 +68,7 @@ from sfr_theory.errors import InputError
 from sfr_theory.gpi import gpi_values
 from sfr_theory.mdp import FiniteMDP, MDPBatch, TransferProblem
 from sfr_theory.operators import at_policy, q_from_xi
+from sfr_theory.programmes import block_diagonal
 from sfr_theory.solve import optimal, optimal_actions, policy_q, policy_xi
 from sfr_theory.transfer import evaluate
 
@@ -168,6 +168,29 @@ def attaining_problem(
     q_error = zeros((tasks, *next_state.shape), like=target)
     q_error[:, : len(family.q_error)] = exact_array(family.q_error)
     return TransferProblem(mdp, target, sources, _misread(xi, target, q_error))
+
+
+def attaining_code_problem(gamma: object, gap: object, distance: object, epsilon: object) -> TransferProblem:
+    """A problem that attains T2'' (`thm2/code`): rho = gap, min d'_i = distance, eps = epsilon.
+
+    The family of the module's text is what the code sees, r' = E[w . z]. The true reward is `gap` higher on
+    the way of an optimal policy (go, then stay) and `gap` lower where GPI stays. The code is the one vector
+    r', so that r' is the best fit to r: a feature that is never shown makes r - r' orthogonal to it.
+    """
+    rho, d, eps = rational(gap), rational(distance), rational(epsilon)
+    family = attaining_family(d, eps)
+    (stay, go), (leave, stay_there) = family.next_state
+    kernel = np.zeros((2, 2, 2, 5), dtype=int)
+    for (s, a), next_state in zip(np.ndindex(2, 2), (stay, go, leave, stay_there), strict=True):
+        kernel[s, a, next_state, 2 * s + a] = 1
+    seen = exact_array([*family.target[0], *family.target[1], 1])  # r', and 1 for what is never shown
+    missed = exact_array([-rho, rho, 0, rho, 0])
+    missed[-1] = -(seen * missed).sum()
+    shift = exact_array([*family.shift[0], *family.shift[1], 0])
+    mdp = FiniteMDP(kernel, rational(gamma), seen[:, None])
+    xi = policy_xi(mdp, np.array(family.source_policy))[None]
+    error = exact_array([family.q_error])
+    return TransferProblem(mdp, seen + missed, (seen + shift)[None], _misread(xi, seen, error))
 
 
 def has_ties(problem: TransferProblem) -> bool:
@@ -375,16 +398,6 @@ def _constraints(c: Combination, gamma: float) -> tuple[Array, Array]:
     return np.concatenate([optimal_source, above, below, chosen], axis=1), gain
 
 
-def _block_diagonal(blocks: Array) -> sparse.csr_array:
-    """Blocks (B, m, n) along the diagonal of one sparse matrix."""
-    count, height, width = blocks.shape
-    matrix = sparse.bsr_array(
-        (blocks, np.arange(count), np.arange(count + 1)), shape=(count * height, count * width)
-    ).tocsr()
-    matrix.eliminate_zeros()
-    return matrix
-
-
 def worst_loss(combination: Combination, gamma: float, budget: Budget) -> WorstLoss:
     """Maximise V^mu(0) - V^pi(0) over rewards and errors, for each combination of a batch (B, ...).
 
@@ -408,7 +421,7 @@ def _solve_together(combination: Combination, gamma: float, budget: Budget) -> t
     *d_and_eps, fixed = np.array(budget.equations(gamma)).T
     equations = np.zeros((batch, len(fixed), variables))
     equations[..., -2], equations[..., -1] = d_and_eps
-    constraints = _block_diagonal(at_most_zero)
+    constraints = block_diagonal(at_most_zero)
     lowest, highest = np.full((batch, variables), -np.inf), np.full((batch, variables), np.inf)
     lowest[:, -2:] = 0  # d and eps
     states, actions = combination.next_state.shape[1:]
@@ -418,7 +431,7 @@ def _solve_together(combination: Combination, gamma: float, budget: Budget) -> t
         -gain.reshape(-1),
         A_ub=constraints,
         b_ub=np.zeros(constraints.shape[0]),
-        A_eq=_block_diagonal(equations),
+        A_eq=block_diagonal(equations),
         b_eq=np.tile(fixed, batch),
         bounds=np.stack([lowest.reshape(-1), highest.reshape(-1)], axis=-1),
         method="highs",

@@ -20,10 +20,11 @@ import numpy as np
 
 from sfr_theory.arithmetic import Array, least_squares_fit
 from sfr_theory.bounds import Evaluation
+from sfr_theory.certificates import Ceiling
 from sfr_theory.errors import InputError
 from sfr_theory.gpi import gpi_policy, gpi_values
 from sfr_theory.mdp import FiniteMDP, MDPBatch, TransferProblem
-from sfr_theory.operators import q_from_xi
+from sfr_theory.operators import expected_reward, q_from_xi
 from sfr_theory.solve import optimal, optimal_actions, policy_xi
 
 MAX_TIE_COMBINATIONS = 4096
@@ -65,6 +66,7 @@ def _improve(
     gpi_xi = policy_xi(mdp, np.stack(policies, axis=-2))
     return Evaluation(
         gamma=mdp.gamma,
+        transition=mdp.transition,
         feature_probability=mdp.feature_probability,
         target=target,
         sources=sources,
@@ -74,7 +76,14 @@ def _improve(
         gpi_policy=policies[0],
         gpi_xi=gpi_xi[..., 0, :, :, :],
         linear_reward=linear_reward,
+        linear_gpi_policy=policies[1],
         linear_gpi_xi=gpi_xi[..., 1, :, :, :],
+        ceiling=Ceiling(
+            mdp.gamma,
+            expected_reward(mdp, target),
+            expected_reward(mdp, sources),
+            q_from_xi(source_xi, sources),
+        ),
     )
 
 
@@ -135,5 +144,6 @@ def evaluate_all_ties(problem: TransferProblem) -> Iterator[Evaluation]:
                 approximations=approximations,
                 gpi_policy=policy,
                 gpi_xi=policy_xi(mdp, policy),
+                linear_gpi_policy=linear_policy,
                 linear_gpi_xi=policy_xi(mdp, linear_policy),
             )

@@ -85,8 +85,8 @@ def test_stored_values_that_learn_do_not_mislead() -> None:
 def test_class_convergence_is_not_supported_where_gamma_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     original = learning.learn
 
-    def without_gamma(path, cumulants, readout, step_sizes, gamma, initial, checkpoints):  # type: ignore[no-untyped-def]
-        return original(path, cumulants, readout, step_sizes, 0, initial, checkpoints)
+    def without_gamma(path, cumulants, readout, step_sizes, gamma, *rest):  # type: ignore[no-untyped-def]
+        return original(path, cumulants, readout, step_sizes, 0, *rest)
 
     monkeypatch.setattr(learning, "learn", without_gamma)
     assert CHECKS["thm1/corrected"].run(SMALL).verdict == Verdict.INCONCLUSIVE

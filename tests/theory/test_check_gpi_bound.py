@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 
 from sfr_theory import bounds
+from sfr_theory.arithmetic import float_array
 from sfr_theory.bound_runs import Plan, check_generated, check_problem
 from sfr_theory.check_gpi_bound import Options, main
 from sfr_theory.claims import Verdict
 from sfr_theory.errors import InputError
 from sfr_theory.files import load_problem, problem_to_json, save_problem
+from sfr_theory.mdp import TransferProblem
 from sfr_theory.random_mdp import Shape
 from sfr_theory.transfer import evaluate
 from tests.theory.examples import equal_values, hidden_error
@@ -290,3 +292,64 @@ def test_a_counterexample_is_shown_with_all_that_makes_it_one(capsys, tmp_path):
     assert f"left side {sides.left}, right side {sides.right}" in text
     for part in ("true xi = (", "GPI takes action", "Q* = (", "Q of the GPI policy = ("):
         assert part in text
+
+
+# --- What GPI can lose on a problem of one's own ----------------------------------------------------------
+
+
+def instance_of(tmp_path, problem, **options):
+    """What the command writes about one problem, in fractions."""
+    path, output = tmp_path / "problem.json", tmp_path / "out.json"
+    save_problem(problem, path)
+    main(Options(mdp=(str(path),), exact=True, json=str(output), **options))
+    return json.loads(output.read_text())["instances"][0]
+
+
+def test_limits_of_a_problem(tmp_path, capsys):
+    """hidden_error: V loses 2; T2' allows 12, the span of the residual 4, the others exactly 2."""
+    instance = instance_of(tmp_path, hidden_error())
+    assert instance["value_loss"] == "2"
+    assert instance["limits"] == {
+        "thm2/sharp-value": "12",
+        "thm2/sharp-value-affine": "12",
+        "certificate/residual-value": "4",
+        "certificate/greedy-residual-value": "2",
+        "certificate/sources-value": "2",
+    }
+    assert "What GPI can lose here" in capsys.readouterr().out
+
+
+def test_without_such_statements_there_are_no_limits(tmp_path, capsys):
+    instance = instance_of(tmp_path, hidden_error(), statement=("thm2/printed",))
+    assert (instance["limits"], instance["value_loss"]) == ({}, None)
+    assert "What GPI can lose here" not in capsys.readouterr().out
+
+
+def test_approximations_are_read_from_arrays(tmp_path):
+    problem = hidden_error()
+    arrays = tmp_path / "xi.npz"
+    np.savez(arrays, xi=float_array(problem.approximations))
+    bare = TransferProblem(problem.mdp, problem.target, problem.sources)
+    assert instance_of(tmp_path, bare)["value_loss"] == "0"  # exact xi lose nothing
+    given, written = instance_of(tmp_path, bare, approximations=str(arrays)), instance_of(tmp_path, problem)
+    assert given["limits"] == written["limits"]
+    assert given["value_loss"] == "2"
+
+
+@pytest.mark.parametrize(
+    ("arrays", "mdp", "place", "fix"),
+    [
+        ({"xi": np.zeros((1, 1, 2, 2))}, True, "xi.npz", r"\(2, 1, 2, 2\)"),
+        ({"xi": np.zeros(1), "psi": np.zeros(1)}, True, "xi.npz", "exactly one"),
+        ({"xi": np.array([{}])}, True, "xi.npz", "plain arrays"),
+        ({"xi": np.zeros((2, 1, 2, 2))}, False, "--approximations", "--mdp"),
+    ],
+)
+def test_approximations_that_do_not_fit_are_refused(tmp_path, arrays, mdp, place, fix):
+    path, problem = tmp_path / "xi.npz", tmp_path / "problem.json"
+    np.savez(path, **arrays)
+    save_problem(hidden_error(), problem)
+    options = Options(mdp=(str(problem),) if mdp else (), approximations=str(path))
+    with pytest.raises(InputError, match=fix) as refused:
+        main(options)
+    assert place in str(refused.value)

@@ -1,0 +1,123 @@
+"""Hysteresis of the bootstrap action: what it keeps, when it lets go, and that xi then converges (T1-H)."""
+
+import numpy as np
+import pytest
+from numpy.random import default_rng
+
+from sfr_theory.arithmetic import exact_array, float_array
+from sfr_theory.errors import InputError
+from sfr_theory.examples import antipodal_sweeps, coin_behind_two_doors, two_entries_to_a_cycle
+from sfr_theory.learning import (
+    Constant,
+    FeatureEstimate,
+    Harmonic,
+    Hysteresis,
+    Path,
+    Polynomial,
+    SlowDecay,
+    learn,
+    learn_psi,
+    learn_q,
+    learn_xi,
+    sample_path,
+    uniform_behaviour,
+)
+from sfr_theory.operators import q_from_xi
+from sfr_theory.solve import optimal, policy_xi
+
+
+def two_actions(next_values, threshold, kept=0):
+    """One update of state 0 that bootstraps on state 1, whose actions have the given values."""
+    path = Path(*(np.array([number]) for number in (0, 0, 1, 0)))
+    initial = exact_array([[[0], [0]], [[value] for value in next_values]])
+    rule = Hysteresis(Constant(threshold), 2)
+    rule.kept[1] = kept
+    one = exact_array([1])
+    values = learn(path, exact_array([[0]]), one, exact_array([1]), "1/2", initial, np.array([1]), rule)
+    return rule.kept[1], values[0, 0, 0, 0]
+
+
+def test_an_action_is_kept_until_another_is_better_by_more_than_the_threshold():
+    assert two_actions([4, 6], 1) == (1, 3)  # better by 2 > 1: bootstraps on 6
+    assert two_actions([5, 6], 1) == (0, exact_array(["5/2"])[0])  # by 1, which is not more than 1
+    assert two_actions([6, 5], 1, kept=1) == (1, exact_array(["5/2"])[0])
+    assert two_actions([6, 4], 1, kept=1) == (0, 3)
+
+
+def test_without_thresholds_to_cross_the_greedy_action_is_taken():
+    """A threshold of 0 keeps ties only: the class iterate is that of Q-learning, exactly."""
+    example = coin_behind_two_doors()
+    path = sample_path(example.mdp, uniform_behaviour(example.mdp), 200, default_rng(1))
+    steps = Harmonic()(exact_array(path.visit_number))
+    estimates = FeatureEstimate.indicator(example.mdp).along(path)
+    end = np.array([200])
+    arguments = (example.mdp, path, example.reward, estimates, steps)
+    plain = learn_xi(*arguments, example.initial, end)
+    tied = learn_xi(*arguments, example.initial, end, Hysteresis(Constant(0), 4))
+    assert (q_from_xi(plain, example.reward) == q_from_xi(tied, example.reward)).all()
+
+
+def test_q_learning_and_sf_learning_keep_the_same_actions():
+    """The rule reads values only, so the three twins stay twins."""
+    example = coin_behind_two_doors()
+    mdp, path = example.mdp, sample_path(example.mdp, uniform_behaviour(example.mdp), 200, default_rng(2))
+    steps, end = Harmonic()(exact_array(path.visit_number)), np.array([200])
+    estimates = FeatureEstimate.indicator(mdp).along(path)
+    rules = [Hysteresis(Harmonic(), 4) for _ in range(3)]
+    for rule in rules:
+        rule.threshold = lambda count: Harmonic()(exact_array(count)) / 10
+    xi = learn_xi(mdp, path, example.reward, estimates, steps, example.initial, end, rules[0])
+    zero_q = 0 * example.initial[..., 0]
+    q = learn_q(mdp, path, example.reward, estimates, steps, zero_q, end, rules[1])
+    psi = learn_psi(mdp, path, example.reward, estimates, steps, 0 * example.initial, end, rules[2])
+    assert (q_from_xi(xi, example.reward) == q).all()
+    assert (psi == xi).all()  # one-hot feature vectors
+    assert all((rule.kept == rules[0].kept).all() for rule in rules)
+
+
+def swing_and_error(hysteresis):
+    """Of xi(t) late in a run of the oscillating example, and of its class at the end."""
+    example = two_entries_to_a_cycle(4)
+    mdp, count = example.mdp.to_float(), 20_000
+    path = antipodal_sweeps(4, count)
+    reward, initial = float_array(example.reward), float_array(example.initial)
+    checkpoints = np.arange(len(path) // 100, len(path) + 1, 24)
+    estimates = FeatureEstimate.known(mdp).along(path)
+    steps = Polynomial(0.75)(path.visit_number)
+    xi = learn_xi(mdp, path, reward, estimates, steps, initial, checkpoints, hysteresis)
+    late = xi[:, 0, 0, 1]
+    return np.ptp(late[len(late) // 2 :]), xi[-1], mdp, reward
+
+
+def test_the_oscillating_example_converges():
+    """Without the rule xi(t) swings by more than a tenth for ever; with it, to the xi of what is kept."""
+    swing, *_ = swing_and_error(None)
+    assert swing > 0.1
+    rule = Hysteresis(SlowDecay(1.0, 0.2), 6)
+    swing, xi, mdp, reward = swing_and_error(rule)
+    assert swing < 1e-3
+    np.testing.assert_allclose(xi, policy_xi(mdp, rule.kept), atol=2e-3)
+    assert np.abs(q_from_xi(xi, reward) - optimal(mdp, reward).q).max() < 2e-3
+
+
+def test_thresholds_that_fade_too_fast_do_not_help():
+    """tau = t^-30 is soon below the wave, which fades like exp(-c sum of rates): the swing goes on."""
+    swing, *_ = swing_and_error(Hysteresis(SlowDecay(1.0, 30), 6))
+    assert swing > 0.1
+
+
+@pytest.mark.parametrize(("scale", "kappa"), [(-1.0, 0.2), (1.0, 0.0), (float("nan"), 1.0)])
+def test_thresholds_must_fade(scale, kappa):
+    with pytest.raises(InputError, match="kappa"):
+        SlowDecay(scale, kappa)
+
+
+@pytest.mark.parametrize("rule", [Hysteresis(Constant(0), 3), Hysteresis(lambda count: -1.0 * count, 4)])
+def test_a_rule_that_does_not_fit_is_refused(rule):
+    example = coin_behind_two_doors()
+    mdp = example.mdp.to_float()
+    path = sample_path(mdp, uniform_behaviour(mdp), 5, default_rng(0))
+    estimates = FeatureEstimate.known(mdp).along(path)
+    initial = float_array(example.initial)
+    with pytest.raises(InputError, match="4 states and thresholds"):
+        learn_xi(mdp, path, float_array(example.reward), estimates, np.ones(5), initial, np.array([5]), rule)
