@@ -148,18 +148,18 @@ def limits_table(instance: dict[str, Any]) -> Table:
     table.add_column("V loses at most", justify="right", overflow="fold")
     table.add_column("it needs")
     limits = instance["limits"]
-    smallest = min(map(as_float, limits.values()))
+    smallest = min(map(comparable, limits.values()))
     for name, limit in limits.items():
         shown = limit if isinstance(limit, str) else f"{limit:.6g}"
-        table.add_row(name, f"[bold]{shown}[/]" if as_float(limit) == smallest else shown, LIMITS[name])
+        table.add_row(name, f"[bold]{shown}[/]" if comparable(limit) == smallest else shown, LIMITS[name])
     loss = instance["value_loss"]
     table.add_row("the loss itself", loss if isinstance(loss, str) else f"{loss:.6g}", "the truth: V*, V^pi")
     return table
 
 
-def as_float(value: Any) -> float:
-    """A number of JSON, a fraction as text included."""
-    return float(Fraction(value)) if isinstance(value, str) else float(value)
+def comparable(value: Any) -> Any:
+    """A number of JSON as it stands, and text as the fraction that it means."""
+    return Fraction(value) if isinstance(value, str) else value
 
 
 def instance_json(

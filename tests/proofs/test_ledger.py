@@ -137,7 +137,7 @@ def run_section(proofs: dict[str, Proof], monkeypatch: pytest.MonkeyPatch, **opt
 
 T2 = {
     "thm2/sharp", "thm2/sharp-value", "thm2/corrected", "thm2/sharp-affine", "thm2/sharp-value-affine",
-    "gpi/linear-sharp", "gpi/linear",
+    "gpi/linear-sharp", "gpi/linear", "thm2/code", "thm2/code-value", "tightness/code",
 }  # fmt: skip
 """T2' and all that is proved from it."""
 

@@ -214,7 +214,7 @@ def test_json_and_plot(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert payload["seed"] == 3
     assert payload["gamma"] == 0.5
     claims = payload["claims"]
-    assert set(claims) == {name for name in CHECKS if name.startswith(("thm1", "gpi-learning"))}
+    assert set(claims) == {name for name in CHECKS if name.startswith(("thm1/", "gpi-learning/"))}
     curve = claims["thm1/corrected"]["details"]["indicator"]["curve"]
     assert len(curve["steps"]) == len(curve["error"])
     assert claims["thm1/printed"]["verdict"] == "REFUTED"
