@@ -139,8 +139,16 @@ THEOREMS = (
         ("thm2/sharp-value-affine",),
     ),
     Theorem("gpi.sharp_Q_affine", "the same for Q", ("thm2/sharp-affine",)),
-    Theorem("gpi.proxy_V", "T2'': ||V* - V^pi|| <= 2/(1-g) (||r - r'|| + g min_i ||r' - r_i|| + eps)"),
-    Theorem("gpi.proxy_Q", "T2'': ||Q* - Q^pi|| <= 2g/(1-g) (||r - r'|| + g min_i ||r' - r_i|| + eps)"),
+    Theorem(
+        "gpi.proxy_V",
+        "T2'': ||V* - V^pi|| <= 2/(1-g) (||r - r'|| + g min_i ||r' - r_i|| + eps)",
+        ("thm2/code-value",),
+    ),
+    Theorem(
+        "gpi.proxy_Q",
+        "T2'': ||Q* - Q^pi|| <= 2g/(1-g) (||r - r'|| + g min_i ||r' - r_i|| + eps)",
+        ("thm2/code",),
+    ),
     Theorem(
         "gpi.linear_gpi_bound",
         "||Q* - Q^pi|| <= 2/(1-g) (||r - r'|| + g^2 min_i ||r' - r_i|| + g eps), GPI read under r'",
@@ -165,18 +173,32 @@ THEOREMS = (
         "transfer.error_under_target",
         "N_R(xi - xi~) <= N_{R_i}(xi - xi~) + max |R - R_i| max sum |xi - xi~|",
     ),
-    Theorem("transfer.code_V", "T2'' for any code z read by w, with r' = E[w.z], for V"),
-    Theorem("transfer.code_Q", "T2'' for any code z read by w, for Q"),
+    Theorem(
+        "transfer.code_V", "T2'' for any code z read by w, with r' = E[w.z], for V", ("thm2/code-value",)
+    ),
+    Theorem("transfer.code_Q", "T2'' for any code z read by w, for Q", ("thm2/code",)),
     # Certificates
     Theorem(
         "certificates.V_lower", "any U, pi greedy on it, m <= T U - U at (s, pi(s)): V^pi >= max U + m/(1-g)"
     ),
     Theorem("certificates.V_upper", "any U, M >= max T U - max U in every state: V* <= max U + M/(1-g)"),
-    Theorem("certificates.greedy_certificate_V", "so ||V* - V^pi|| <= (M - m)/(1-g)"),
+    Theorem(
+        "certificates.greedy_certificate_V",
+        "so ||V* - V^pi|| <= (M - m)/(1-g)",
+        ("certificate/greedy-residual-value",),
+    ),
     Theorem("certificates.greedy_certificate_Q", "and ||Q* - Q^pi|| <= g (M - m)/(1-g)"),
     Theorem("certificates.greedy_certificate_with", "Q* <= B implies V* - V^pi <= max B - max U - m/(1-g)"),
-    Theorem("certificates.spread_certificate_V", "D = T U - U: ||V* - V^pi|| <= (max D - min D)/(1-g)"),
-    Theorem("certificates.spread_certificate_Q", "D = T U - U: ||Q* - Q^pi|| <= g (max D - min D)/(1-g)"),
+    Theorem(
+        "certificates.spread_certificate_V",
+        "D = T U - U: ||V* - V^pi|| <= (max D - min D)/(1-g)",
+        ("certificate/residual-value",),
+    ),
+    Theorem(
+        "certificates.spread_certificate_Q",
+        "D = T U - U: ||Q* - Q^pi|| <= g (max D - min D)/(1-g)",
+        ("certificate/residual",),
+    ),
     Theorem(
         "certificates.Qstar_sublinear", "r <= sum a_i r_i + b implies Q* <= sum a_i Q_i* + b/(1-g), a_i >= 0"
     ),
@@ -201,7 +223,11 @@ THEOREMS = (
         "sharpness.sharp_constants_are_best",
         "if a d + b eps bounds ||V* - V^pi|| at some g, then a >= 2g/(1-g) and b >= 2/(1-g)",
     ),
-    Theorem("sharpness.proxy_attained", "T2'' is attained for V and Q, for every g, rho, d and eps"),
+    Theorem(
+        "sharpness.proxy_attained",
+        "T2'' is attained for V and Q, for every g, rho, d and eps",
+        ("tightness/code",),
+    ),
     Theorem(
         "sharpness.printed_false_in_text",
         "Theorem 2 as printed is false: A_R on the left, error in A_{R_i}",
