@@ -4,6 +4,8 @@ The winning rates of the paper's grid are not printed; where an experiment uses 
 middle of the grid (docs/decisions.md).
 """
 
+from dataclasses import replace
+
 from sfr_fa.runs.config import AgentSetup, FeatureLearning, Profile, Setting
 from sfr_theory.paper import OBJECT_SIZE, RACER_SIZE, REPETITIONS
 
@@ -20,6 +22,8 @@ SF_4 = AgentSetup("SF-4", "SF-h", reward_learning_rate=0.05, learned_dimensions=
 SF_8 = AgentSetup("SF-8", "SF-h", reward_learning_rate=0.05, learned_dimensions=8)
 CSFR_4 = AgentSetup("CSFR-4", "CSFR-h", reward_learning_rate=0.05, learned_dimensions=4)
 MB_SFR = AgentSetup("MB SFR", "MB SFR", model_learning_rate=0.4)
+MB_SFR_SQUARES = replace(MB_SFR, label="MB SFR, squares", model_rule="squares")
+"""The one-step model learns on the loss that the paper prints (docs/decisions.md)."""
 
 CSFR = AgentSetup("CSFR", "CSFR")
 CSFR_R = AgentSetup("CSFR-R", "CSFR-R", reward_learning_rate=0.05)
@@ -44,8 +48,11 @@ def mb_sfr_r(reward_model: str) -> AgentSetup:
 
 
 def object_collection_agents(reward_model: str) -> tuple[AgentSetup, ...]:
-    """The ten agents of Fig. 2, in the order of the paper's tables."""
-    return (Q, SF, SF_R, SF_4, SF_8, SFR, sfr_r(reward_model), CSFR_4, MB_SFR, mb_sfr_r(reward_model))
+    """The ten agents of Fig. 2, in the order of the paper's tables, and MB SFR with the loss as printed."""
+    return (
+        *(Q, SF, SF_R, SF_4, SF_8, SFR, sfr_r(reward_model), CSFR_4, MB_SFR, mb_sfr_r(reward_model)),
+        MB_SFR_SQUARES,
+    )
 
 
 OBJECT_COLLECTION_PROFILES = {
