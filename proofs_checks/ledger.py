@@ -56,7 +56,7 @@ from sfr_theory.claims import (
 )
 from sfr_theory.errors import InputError
 
-Z3_INSTALL = "pip install '.[proofs]'"
+Z3_INSTALL = "pip install z3-solver"
 RESULTS = Path("results")
 ALL_SIZES = "all finite sizes, Coq"
 

@@ -4,6 +4,15 @@ Importing this package registers `sfr/ObjectCollection-v0`, `sfr/ObjectCollectio
 `sfr/Racer-v0` with Gymnasium.
 """
 
-from sfr_fa.environments.registration import register_environments
+from sfr_theory import __version__
+
+try:
+    from sfr_fa.environments.registration import register_environments
+except ModuleNotFoundError as error:
+    raise ImportError(
+        f"sfr_fa needs {error.name}, which is not installed; pip install 'sfr[fa]', in a checkout '.[fa]'"
+    ) from error
+
+__all__ = ["__version__"]
 
 register_environments()

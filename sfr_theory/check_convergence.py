@@ -76,7 +76,7 @@ def main(options: Options) -> int:
     if options.plot:
         drawable([check.claim for check in checks])
     if not has_numba():
-        print("Numba is not installed: same numbers, slower (pip install '.[fast]')", file=sys.stderr)
+        print("Numba is not installed: same numbers, slower (pip install numba)", file=sys.stderr)
     outcomes = []
     with progress(len(checks), "checking") as advance:
         for check in checks:
