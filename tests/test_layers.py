@@ -16,6 +16,7 @@ ALLOWED = {
     "proofs_checks": ("proofs_checks", "sfr_theory"),
     "sfr_fa": (
         "sfr_fa",
+        "sfr_theory.__version__",
         "sfr_theory.gpi",
         "sfr_theory.claims",
         "sfr_theory.atomic",
