@@ -179,7 +179,7 @@ def main(options: Options) -> int:
     ]
     usable = [trial for trial in trials if states[trial.key].state is not TrialState.DAMAGED]
     stop_file = folder.unfinished / f"stop-{time.time_ns()}"
-    workers = Workers(options.workers, options.scheduler, queue, keywords)
+    workers = Workers(options.workers, options.scheduler, queue, keywords, str(folder.unfinished))
     here = options.workers == 1 and options.scheduler is None and queue is None
     started = time.monotonic()
     try:

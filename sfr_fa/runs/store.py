@@ -22,6 +22,7 @@ import io
 import json
 import math
 import operator
+import shutil
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -40,6 +41,8 @@ from sfr_theory.errors import InputError
 RUN_FORMAT, TRIAL_FORMAT, VERSION = "sfr-run", "sfr-trial", 1
 SUFFIX = ".safetensors"
 """Of checkpoints and learned features (sfr_fa.agents.checkpoint)."""
+CREDENTIALS = "credentials-"
+"""Folders under `unfinished` with the keys of workers that are jobs, touched while the run goes on."""
 TIMES = ("seconds", "seconds_sha256")
 """Entries of a trial's JSON that differ from run to run."""
 
@@ -359,8 +362,15 @@ class RunFolder:
         return TrialStatus(TrialState.MISSING)
 
     def tidy(self) -> None:
-        """Remove what nobody needs any more: empty folders, and orders to stop that all have read by now."""
+        """Remove what nobody needs any more.
+
+        That is empty folders, orders to stop that all have read by now, credentials of runs that were killed.
+        """
         if self.unfinished.is_dir():
+            for folder in self.unfinished.glob(f"{CREDENTIALS}*"):
+                with contextlib.suppress(OSError):
+                    if time.time() - folder.stat().st_mtime > ORDER_SECONDS:
+                        shutil.rmtree(folder)
             for order in self.unfinished.glob("stop-*"):
                 with contextlib.suppress(OSError):
                     if time.time() - order.stat().st_mtime > ORDER_SECONDS:

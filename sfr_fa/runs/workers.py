@@ -10,17 +10,26 @@ another one, and a run that was killed altogether is simply started again.
     Slurm, PBS, OAR      workers that dask-jobqueue submits as jobs
 
 The last three are one code path: they differ in where the client comes from.
+
+Whoever may talk to a Dask scheduler or worker may run code as its user. So the clusters that are made here
+speak TLS with a key that is made for the run: local workers get it through a pipe, jobs from files that only
+the user can read, and whoever has no certificate by this key is refused. A scheduler of the user's own is
+theirs to protect; one that is open is named.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import copy
 import importlib
 import logging
-import math
+import multiprocessing
 import os
+import shlex
 import signal
 import sys
+import tempfile
 import threading
 import time
 import uuid
@@ -30,8 +39,9 @@ from pathlib import Path
 from typing import Any
 
 from sfr_fa.runs.config import Trial
-from sfr_fa.runs.store import RunFolder, TaskRow
+from sfr_fa.runs.store import CREDENTIALS, RunFolder, TaskRow
 from sfr_fa.runs.trial import run_trial, where
+from sfr_theory.atomic import output_errors
 from sfr_theory.errors import InputError
 
 ATTEMPTS = 3
@@ -42,6 +52,10 @@ POLL_SECONDS = 0.5
 
 class StoppedError(Exception):
     """The run is over; the trial can be resumed."""
+
+
+class WorkersLostError(Exception):
+    """Workers die before they can do anything, again and again."""
 
 
 @dataclass(frozen=True)
@@ -145,6 +159,9 @@ JOB_QUEUES = {"slurm": "SLURMCluster", "pbs": "PBSCluster", "oar": "OARCluster"}
 RESUBMIT_SECONDS = 5.0
 LONELY_SECONDS = 60.0
 """After so long without a worker the user is told that there is none."""
+NO_DASHBOARD = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}
+"""Dask always serves HTTP: on a port of this machine only, and `NO_ROUTES` leaves nothing to see there."""
+NO_ROUTES: dict[str, Any] = {"distributed.scheduler.http.routes": [], "distributed.worker.http.routes": []}
 
 
 @dataclass(frozen=True)
@@ -156,6 +173,8 @@ class Workers:
     queue: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     """Passed on to dask-jobqueue."""
+    shared: str = "."
+    """A folder that jobs see too, where their credentials are put."""
 
 
 def run_on_dask(
@@ -163,13 +182,13 @@ def run_on_dask(
 ) -> Iterator[TrialOutcome]:
     """All trials on Dask workers, in the order in which they end; `say` tells the user something."""
     distributed = require("distributed", "cluster")
-    with _quiet(), _client(distributed, workers) as (client, look_after):
+    with _quiet(), _client(distributed, workers, say) as (client, look_after):
         token = uuid.uuid4().hex
         pending = {
             client.submit(Job.run, job, key=f"{job.trial.key}-{token}", pure=False): job.trial.key
             for job in jobs
         }
-        lonely_at: float = time.monotonic() + LONELY_SECONDS
+        check_lonely = _lonely(client, say)
         while pending:
             try:
                 done = distributed.wait(
@@ -181,12 +200,32 @@ def run_on_dask(
                 done = {future for future in pending if future.cancelled()}
             for future in done:
                 yield _outcome(future, pending.pop(future))
-            look_after()
+            try:
+                look_after()
+            except WorkersLostError as lost:
+                yield from (TrialOutcome(key, error=str(lost)) for key in pending.values())
+                return
             refresh()
-            if time.monotonic() > lonely_at:
-                lonely_at = math.inf
-                if not client.nthreads():
-                    say("no worker has joined so far; are the jobs waiting in their queue, or did they fail?")
+            check_lonely()
+
+
+def _lonely(client: Any, say: Callable[[str], None]) -> Callable[[], None]:
+    """A function to be called now and then that tells the user, once each time, if there are no workers."""
+    next_look = time.monotonic() + LONELY_SECONDS
+    said = False
+
+    def check() -> None:
+        nonlocal next_look, said
+        if time.monotonic() < next_look:
+            return
+        next_look = time.monotonic() + LONELY_SECONDS
+        with contextlib.suppress(OSError):  # a scheduler that does not answer is noticed by `wait`
+            alone = not client.nthreads()
+            if alone and not said:
+                say("there is no worker; are the jobs waiting in their queue, or did they fail?")
+            said = alone
+
+    return check
 
 
 def _outcome(future: Any, key: str) -> TrialOutcome:
@@ -203,12 +242,16 @@ def _outcome(future: Any, key: str) -> TrialOutcome:
 
 
 @contextlib.contextmanager
-def _client(distributed: Any, workers: Workers) -> Iterator[tuple[Any, Callable[[], None]]]:
+def _client(
+    distributed: Any, workers: Workers, say: Callable[[str], None]
+) -> Iterator[tuple[Any, Callable[[], None]]]:
     """A client, and a function that looks after the workers and is to be called now and then."""
     if workers.scheduler is not None:
+        if not workers.scheduler.startswith("tls://"):
+            say(f"the scheduler at {workers.scheduler} is {OPEN}")
         try:
             client = distributed.Client(workers.scheduler, timeout=10)
-        except (OSError, TimeoutError, ValueError) as error:
+        except (OSError, TimeoutError, ValueError, TypeError) as error:
             raise InputError(f"no Dask scheduler answers at {workers.scheduler}: {error}") from None
         with client:
             yield client, lambda: None
@@ -218,14 +261,155 @@ def _client(distributed: Any, workers: Workers) -> Iterator[tuple[Any, Callable[
     with dask.config.set({"distributed.scheduler.allowed-failures": 10 * ATTEMPTS}):
         if workers.queue is not None:
             with job_queue(workers) as queue, distributed.Client(queue.cluster) as client:
+                if not queue.cluster.scheduler_address.startswith("tls://"):
+                    say(f"without TLS the scheduler of these jobs is {OPEN}")
                 yield client, queue.look_after
             return
-        with _local_cluster(distributed, workers.count) as cluster, distributed.Client(cluster) as client:
+        with local_workers(workers.count, say) as local, distributed.Client(local.cluster) as client:
+            yield client, local.look_after
+
+
+OPEN = "open: whoever can connect to it can run code as the user of its workers (docs/running.md)"
+
+
+def new_credentials() -> Any:
+    """A key and a certificate by itself, in memory: who holds them can connect, nobody else."""
+    require("cryptography", "cluster")
+    return require("distributed", "cluster").Security.temporary()
+
+
+# --- Workers of this machine
+
+
+class LocalWorkers:
+    """Processes with one thread each. One that dies is reported and replaced.
+
+    A process that dies at work costs its trial one of the deaths that Dask allows it. Those that die before
+    they join have no trial to be charged: after `ATTEMPTS` of them per worker in a row the run is given up.
+    """
+
+    def __init__(self, cluster: Any, count: int, say: Callable[[str], None]) -> None:
+        self.cluster, self.count, self.say = cluster, count, say
+        self.processes: dict[str, Any] = {}
+        self._started = 0
+        self._joined: set[str] = set()
+        self._died_before_joining = 0
+
+    def look_after(self) -> None:
+        """Report who died, and start who is missing."""
+        joined = set(self.cluster.scheduler.aliases) - self._joined
+        if joined:
+            self._joined |= joined
+            self._died_before_joining = 0
+        for name, process in list(self.processes.items()):
+            code = process.exitcode
+            if code is None:
+                continue
+            del self.processes[name]
+            names = {int(number): number.name for number in signal.Signals}
+            how = f"signal {names.get(-code, -code)}" if code < 0 else f"exit code {code}"
+            if name not in self._joined:
+                self._died_before_joining += 1
+            if self._died_before_joining >= ATTEMPTS * self.count:
+                raise WorkersLostError(
+                    f"{self._died_before_joining} workers in a row died before they could begin ({how}); "
+                    f"is there enough memory? The same command goes on from here"
+                )
+            self.say(
+                f"a worker was lost ({how}); it is replaced, and its trial goes on from its last checkpoint"
+            )
+        while len(self.processes) < self.count:
+            self._start()
+
+    def _start(self) -> None:
+        """Start a process that is deaf to Ctrl-C: a terminal sends it to all, but ending them is ours.
+
+        A signal mask and the environment are inherited. The variables keep libraries to one thread each.
+        """
+        name = f"local-{self._started}"
+        self._started += 1
+        process = multiprocessing.get_context("spawn").Process(
+            target=_serve, args=(self.cluster.scheduler_address, name, self.cluster.security), daemon=True
+        )
+        variables = require("dask", "cluster").config.get("distributed.nanny.pre-spawn-environ")
+        before = dict(os.environ)
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            os.environ.update({key: str(value) for key, value in variables.items()})
+            process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+            for key in variables:
+                os.environ.pop(key, None)
+                if key in before:
+                    os.environ[key] = before[key]
+        self.processes[name] = process
+
+    def kill(self) -> None:
+        """End all at once: compiled code does not listen, and only their current tasks are lost."""
+        for process in self.processes.values():
+            process.kill()
+
+
+@contextlib.contextmanager
+def local_workers(count: int, say: Callable[[str], None]) -> Iterator[LocalWorkers]:
+    """Workers of this machine and their scheduler, which listens on this machine only and asks for TLS."""
+    distributed = require("distributed", "cluster")
+    security = new_credentials()
+    options = {"host": "127.0.0.1", "protocol": "tls://", "security": security, **NO_DASHBOARD}
+    # The threads of the scheduler leave Ctrl-C to the main thread.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        with require("dask", "cluster").config.set(NO_ROUTES):
+            cluster = distributed.SpecCluster(
+                scheduler={"cls": distributed.Scheduler, "options": options},
+                security=security,
+                silence_logs=logging.CRITICAL,
+            )
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    workers = LocalWorkers(cluster, count, say)
+    try:
+        with cluster:
             try:
-                yield client, lambda: None
+                workers.look_after()
+                yield workers
             except BaseException:
-                _kill_workers(cluster)
+                workers.kill()
                 raise
+        for process in workers.processes.values():  # they end with their scheduler
+            process.join(GOODBYE_SECONDS)
+    finally:
+        workers.kill()
+
+
+GOODBYE_SECONDS = 3.0
+
+
+def _serve(address: str, name: str, security: Any) -> None:
+    """A worker, until its scheduler or the process that started it is gone."""
+
+    def end_with_parent() -> None:
+        parent = multiprocessing.parent_process()
+        if parent is not None:
+            parent.join()
+        os._exit(1)
+
+    async def serve() -> None:
+        worker = require("distributed", "cluster").Worker(
+            address, nthreads=1, name=name, host="127.0.0.1", protocol="tls://", security=security,
+            memory_limit=None, silence_logs=logging.CRITICAL, **NO_DASHBOARD,
+        )  # fmt: skip
+        async with worker:
+            await worker.finished()
+
+    threading.Thread(target=end_with_parent, daemon=True).start()
+    with _quiet(), require("dask", "cluster").config.set(NO_ROUTES):
+        asyncio.run(serve())
+    os._exit(0)  # without waiting for a trial whose run is over
+
+
+# --- Workers that are jobs
 
 
 class JobQueue:
@@ -235,24 +419,30 @@ class JobQueue:
     can be submitted, the user is told why.
     """
 
-    def __init__(self, workers: Workers) -> None:
+    def __init__(self, workers: Workers, security: Any, credentials: Path) -> None:
         kind = getattr(require("dask_jobqueue", "cluster"), JOB_QUEUES[str(workers.queue)])
         self.name, self.count = workers.queue, workers.count
         self.submitted = 0
         self.problem: str | None = None
+        self._credentials = credentials
         self._next_look = 0.0
-        options = {**self._defaults(), **workers.options}
+        dask = require("dask", "cluster")
+        known = dask.config.get(f"jobqueue.{self.name}")
+        options = {**self._defaults(known), "security": security, **workers.options}
+        scheduler = options.get("scheduler_options") or known.get("scheduler-options") or {}
+        asked = scheduler.get("dashboard_address") is not None
+        options["scheduler_options"] = scheduler if asked else {**scheduler, **NO_DASHBOARD}
+        extra = options.get("worker_extra_args") or known.get("worker-extra-args") or []
+        options["worker_extra_args"] = ["--no-dashboard", "--dashboard-address", "127.0.0.1:0", *extra]
         try:
-            self.cluster = kind(job_cls=self._counted(kind.job_cls), **options)
+            with dask.config.set({} if asked else NO_ROUTES):
+                self.cluster = kind(job_cls=self._counted(kind.job_cls), **options)
         except (TypeError, ValueError) as error:
             raise InputError(f"dask-jobqueue does not accept these --cluster-options: {error}") from None
 
-    def _defaults(self) -> dict[str, Any]:
+    def _defaults(self, known: Mapping[str, Any]) -> dict[str, Any]:
         """What a trial needs, where the user's own configuration of dask-jobqueue is silent."""
-        known = require("dask", "cluster").config.get(f"jobqueue.{self.name}")
-        defaults: dict[str, Any] = {
-            "cores": 1, "processes": 1, "memory": "4GB", "scheduler_options": {"dashboard_address": None},
-        }  # fmt: skip
+        defaults: dict[str, Any] = {"cores": 1, "processes": 1, "memory": "4GB"}
         if self.name == "oar":
             defaults["memory_per_core_property_name"] = "not_applicable"
         return {name: value for name, value in defaults.items() if not known.get(name.replace("_", "-"))}
@@ -262,6 +452,13 @@ class JobQueue:
         queue, running = self, require("distributed", "cluster").Status.running
 
         class CountedJob(job_class):
+            def __init__(self, *arguments: Any, security: Any = None, **options: Any) -> None:
+                if security is not None:  # its paths become words of a shell script
+                    security = copy.copy(security)
+                    for field in IN_FILES:
+                        setattr(security, field, shlex.quote(getattr(security, field)))
+                super().__init__(*arguments, security=security, **options)
+
             async def start(self) -> None:
                 try:
                     await super().start()
@@ -281,46 +478,35 @@ class JobQueue:
         if time.monotonic() < self._next_look:
             return
         self._next_look = time.monotonic() + RESUBMIT_SECONDS
+        with contextlib.suppress(OSError):
+            os.utime(self._credentials)  # RunFolder.tidy removes those that nobody needs any more
         for name, job in list(self.cluster.workers.items()):
             if job.job_id is None:
                 del self.cluster.workers[name]
         self.cluster.scale(jobs=self.count)
 
 
+IN_FILES = ("tls_ca_file", "tls_worker_key", "tls_worker_cert")
+"""The credentials that jobs read from files."""
+
+
 @contextlib.contextmanager
 def job_queue(workers: Workers) -> Iterator[JobQueue]:
-    queue = JobQueue(workers)
-    with queue.cluster:
-        yield queue
-
-
-def _local_cluster(distributed: Any, count: int) -> Any:
-    """Worker processes of this machine, deaf to Ctrl-C: a terminal sends it to all, but ending them is ours.
-
-    A signal mask is inherited by threads and processes, so also by workers that Dask starts later.
-    """
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        return distributed.LocalCluster(
-            n_workers=count,
-            threads_per_worker=1,
-            processes=True,
-            dashboard_address=None,
-            memory_limit=None,
-            silence_logs=logging.CRITICAL,
-        )
-    finally:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-
-
-def _kill_workers(cluster: Any) -> None:
-    """End local workers at once: compiled code does not listen, and only their current tasks are lost."""
-    for nanny in cluster.workers.values():
-        process = getattr(nanny, "process", None)
-        pid = getattr(process, "pid", None)
-        if pid:
-            with contextlib.suppress(OSError):
-                os.kill(pid, signal.SIGKILL)
+    security = new_credentials()
+    shared = Path(workers.shared).absolute()
+    with output_errors(shared):
+        shared.mkdir(parents=True, exist_ok=True)
+        folder = tempfile.TemporaryDirectory(
+            prefix=CREDENTIALS, dir=shared, ignore_cleanup_errors=True
+        )  # only the user can enter it
+    with folder as place:
+        for field in IN_FILES:
+            path = Path(place) / field
+            path.write_text(getattr(security, field))
+            setattr(security, field, str(path))
+        queue = JobQueue(workers, security, Path(place))
+        with queue.cluster:
+            yield queue
 
 
 @contextlib.contextmanager

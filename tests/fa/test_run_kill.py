@@ -242,5 +242,6 @@ def test_a_scheduler_that_is_not_there(tmp_path):
     )  # fmt: skip
     assert process.returncode == 2, process.stdout
     assert process.stderr.startswith("error: no Dask scheduler answers at tcp://127.0.0.1:9")
+    assert "the scheduler at tcp://127.0.0.1:9 is open" in " ".join(process.stdout.split())
     assert process.stderr.count("\n") == 1
     assert not list(RunFolder(tmp_path / "r").path.rglob("*.csv"))

@@ -1,18 +1,27 @@
-"""Workers that are jobs of a queue: what is submitted, what happens when jobs end or cannot be submitted.
+"""Workers: what happens when they die, who may connect to them, and those that are jobs of a queue.
 
 The queue here is two shell scripts; tests/cluster/slurm.sh does the same on a real Slurm.
 """
 
+import asyncio
+import http.client
 import os
+import shlex
 import signal
+import socket
+import ssl
 import stat
+import threading
 import time
+from pathlib import Path
 
 import dask
+import distributed
+import psutil
 import pytest
 
 from sfr_fa.runs.store import SUFFIX
-from sfr_fa.runs.workers import Workers, job_queue
+from sfr_fa.runs.workers import ATTEMPTS, Workers, job_queue, local_workers
 from sfr_theory.errors import InputError
 from tests.fa.tiny import contents, run_config, start, write_config
 
@@ -22,6 +31,157 @@ setsid bash "{folder}/job-$$.sh" >"{folder}/job.log" 2>&1 &
 echo $! >>"{folder}/jobs"
 echo "Submitted batch job $!"
 """
+
+
+# --- Workers that die
+
+
+def local_processes():
+    """The workers that this process has started and that are alive."""
+    return [
+        child
+        for child in psutil.Process().children()
+        if child.status() != psutil.STATUS_ZOMBIE and any("spawn_main" in part for part in child.cmdline())
+    ]
+
+
+class Killer(threading.Thread):
+    """Kills all workers of this process together, once per condition, each time when it is true."""
+
+    def __init__(self, *conditions):
+        super().__init__(daemon=True)
+        self.conditions, self.killed, self.over = conditions, [], False
+
+    def run(self):
+        for condition in self.conditions:
+            while not condition():
+                if self.over:
+                    return
+                time.sleep(0.02)
+            for victim in local_processes():
+                victim.kill()
+                self.killed.append(victim.pid)
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *exception):
+        self.over = True
+        self.join()
+
+
+def both_run():
+    return len(local_processes()) == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("when", ["start", "middle"])
+def test_all_workers_are_killed_twice_in_a_row(tmp_path, capfd, when):
+    config = write_config(tmp_path / "tiny.py", tasks=3, steps=60)
+    assert run_config(config, tmp_path / "undisturbed") == 0
+    results = tmp_path / "r"
+
+    def under_way():
+        return both_run() and list(results.rglob(f"*.task-*{SUFFIX}"))
+
+    first = both_run if when == "start" else under_way
+    capfd.readouterr()
+    with Killer(first, both_run) as killer:
+        assert run_config(config, results, workers=2) == 0
+    assert len(killer.killed) == 4
+    assert len(set(killer.killed)) == 4
+    assert contents(results) == contents(tmp_path / "undisturbed")
+    output = capfd.readouterr()
+    assert output.out.count("a worker was lost (signal SIGKILL)") == 4, "each loss is reported"
+    assert "Traceback" not in output.out + output.err
+    assert not local_processes()
+
+
+def test_workers_that_can_never_begin(tmp_path, capfd):
+    config = write_config(tmp_path / "tiny.py")
+    assert run_config(config, tmp_path / "undisturbed") == 0
+    results = tmp_path / "r"
+    assert run_config(config, results, agents=("Q",)) == 0
+    finished = contents(results)
+    capfd.readouterr()
+    with Killer(*[local_processes] * 100) as killer:
+        assert run_config(config, results, workers=2) == 1
+    assert len(killer.killed) >= 2 * ATTEMPTS
+    output = capfd.readouterr()
+    assert "1 of 3 trials are finished" in output.out
+    failed = [line for line in output.out.splitlines() if line.startswith("failed: ")]
+    assert len(failed) == 2
+    assert all("died before they could begin (signal SIGKILL)" in line for line in failed)
+    assert "Traceback" not in output.out + output.err
+    assert contents(results).items() >= finished.items(), "what is finished stays finished"
+    assert run_config(config, results) == 0
+    assert contents(results) == contents(tmp_path / "undisturbed")
+
+
+# --- Who may connect
+
+
+def identity(address, security):
+    """What a scheduler or worker says of itself, with these credentials."""
+
+    async def ask():
+        arguments = security.get_connection_args("client")
+        communication = await distributed.core.connect(address, timeout=2, **arguments)
+        await communication.write({"op": "identity", "reply": True})
+        answer = await communication.read()
+        await communication.close()
+        return answer
+
+    return asyncio.run(asyncio.wait_for(ask(), 10))
+
+
+def test_who_has_no_credentials_of_the_run_is_refused():
+    with local_workers(1, print) as workers, distributed.Client(workers.cluster) as client:
+        client.wait_for_workers(1, timeout=60)
+        (worker,) = client.nthreads()
+        scheduler = workers.cluster.scheduler_address
+        for address, kind in ((scheduler, "Scheduler"), (worker, "Worker")):
+            assert identity(address, workers.cluster.security)["type"] == kind, "who has them is let in"
+            with pytest.raises(OSError):  # noqa: PT011 - refused within TLS, in words of the library
+                identity(address, distributed.Security.temporary())
+            with pytest.raises(OSError):  # noqa: PT011
+                identity(address.replace("tls://", "tcp://"), distributed.Security())
+            nobody = ssl.create_default_context()
+            nobody.check_hostname, nobody.verify_mode = False, ssl.CERT_NONE
+            host, port = address.removeprefix("tls://").split(":")
+            with (
+                pytest.raises(ssl.SSLError),
+                socket.create_connection((host, int(port)), timeout=5) as plain,
+                nobody.wrap_socket(plain) as encrypted,
+            ):
+                encrypted.recv(1)  # TLS 1.3 refuses a client without a certificate here
+        ports = [
+            connection.laddr
+            for process in (psutil.Process(), *local_processes())
+            for connection in process.net_connections("inet")
+            if connection.status == psutil.CONN_LISTEN
+        ]
+        assert {port.ip for port in ports} == {"127.0.0.1"}, "nothing listens to other machines"
+        assert {port.port for port in ports} >= {
+            int(scheduler.rpartition(":")[2]),
+            int(worker.rpartition(":")[2]),
+        }
+
+
+def test_a_scheduler_of_the_users_own_with_tls(tmp_path, capsys):
+    config = write_config(tmp_path / "tiny.py", agents='AgentSetup("Q", "Q"),', tasks=2)
+    with local_workers(1, print) as theirs:
+        address = theirs.cluster.scheduler_address
+        with pytest.raises(InputError, match=f"no Dask scheduler answers at {address}"):
+            run_config(config, tmp_path / "r", scheduler=address)
+        names = {"ca-file": "tls_ca_file", "client.key": "tls_client_key", "client.cert": "tls_client_cert"}
+        for field in names.values():
+            (tmp_path / field).write_text(getattr(theirs.cluster.security, field))
+        settings = {f"distributed.comm.tls.{name}": str(tmp_path / field) for name, field in names.items()}
+        with dask.config.set(settings):
+            assert run_config(config, tmp_path / "r", scheduler=address) == 0
+    assert " open: " not in capsys.readouterr().out
 
 
 def command_script(path, text):
@@ -42,23 +202,44 @@ def command_script(path, text):
         ("oar", ["#OAR -q long", "#OAR -l /nodes=1/core=1,walltime=12:00:00", "#OAR --exclusive"]),
     ],
 )  # fmt: skip
-def test_what_is_submitted(queue, lines):
+def test_what_is_submitted(queue, lines, tmp_path):
     options = {"queue": "long", "walltime": "12:00:00", "job_extra_directives": ["--exclusive"]}
-    with job_queue(Workers(2, queue=queue, options=options)) as jobs:
+    shared = tmp_path / "seen by all"
+    with job_queue(Workers(2, queue=queue, options=options, shared=str(shared))) as jobs:
         script = jobs.cluster.job_script().splitlines()
+        (worker,) = (line for line in script if "dask_worker" in line)
+        words = shlex.split(worker)
+        scheduler = words[words.index("distributed.cli.dask_worker") + 1]
+        assert scheduler.startswith("tls://")
+        for option, content in (("ca-file", "CERTIFICATE"), ("cert", "CERTIFICATE"), ("key", "PRIVATE KEY")):
+            path = Path(words[words.index(f"--tls-{option}") + 1])
+            assert f"BEGIN {content}" in path.read_text()
+            assert path.parent.parent == shared
+            assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700, "only the user can enter it"
     assert set(lines) <= set(script)
-    (worker,) = (line for line in script if "dask_worker" in line)
     assert " --nthreads 1 " in worker
+    assert "--no-dashboard" in words
+    assert not list(shared.iterdir()), "credentials end with the run"
 
 
-def test_the_users_configuration_of_dask_jobqueue_is_heard():
+def test_the_users_configuration_of_dask_jobqueue_is_heard(tmp_path):
     with (
         dask.config.set({"jobqueue.slurm.memory": "9GB", "jobqueue.slurm.queue": "mine"}),
-        job_queue(Workers(1, queue="slurm", options={"queue": "other"})) as jobs,
+        job_queue(Workers(1, queue="slurm", options={"queue": "other"}, shared=str(tmp_path))) as jobs,
     ):
         script = jobs.cluster.job_script()
     assert "#SBATCH --mem=9G\n" in script
     assert "#SBATCH -p other\n" in script
+
+
+@pytest.mark.parametrize(("options", "pages"), [({}, 404), ({"dashboard_address": "127.0.0.1:0"}, 200)])
+def test_there_is_no_dashboard_unless_asked_for(tmp_path, options, pages):
+    options = {"scheduler_options": {"host": "127.0.0.1", **options}}
+    with job_queue(Workers(1, queue="slurm", options=options, shared=str(tmp_path))) as jobs:
+        port = jobs.cluster.scheduler.http_server.port
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        connection.request("GET", "/info/main/workers.html")
+        assert connection.getresponse().status == pages
 
 
 def test_options_that_dask_jobqueue_does_not_know(tmp_path):
