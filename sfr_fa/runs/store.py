@@ -17,11 +17,13 @@ from __future__ import annotations
 import contextlib
 import csv
 import enum
+import fnmatch
 import hashlib
 import io
 import json
 import math
 import operator
+import os
 import shutil
 import time
 from collections import Counter
@@ -295,7 +297,7 @@ class RunFolder:
         """Tasks done -> file, the newest first."""
         place = self.unfinished / key
         found = {}
-        for path in place.parent.glob(f"{place.name}.task-*{SUFFIX}"):
+        for path in _listed(place.parent, f"{place.name}.task-*{SUFFIX}"):
             number = path.name.removeprefix(f"{place.name}.task-").removesuffix(SUFFIX)
             if number.isdigit():
                 found[int(number)] = path
@@ -310,7 +312,7 @@ class RunFolder:
         checkpoints = self.checkpoints(key)
         keep = {path for tasks_done, path in checkpoints.items() if tasks_done >= before}
         for pattern in (f"{place.name}.task-*", f".{place.name}.task-*"):
-            for path in place.parent.glob(pattern):
+            for path in _listed(place.parent, pattern):
                 if path not in keep:
                     path.unlink(missing_ok=True)
 
@@ -339,12 +341,14 @@ class RunFolder:
             lock.release()
 
     def _acquire(self, lock: BaseFileLock, path: Path) -> None:
-        for _ in range(3):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with contextlib.suppress(FileNotFoundError):  # another process has tidied up the empty folder
+        for attempts_left in reversed(range(10)):
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
                 lock.acquire()
                 return
-        raise InputError(f"cannot write {path}: its folder is removed again and again")
+            except (FileNotFoundError, FileExistsError):  # another process has tidied up the empty folder
+                if not attempts_left:
+                    raise
 
     def status(self, key: str, *, verify: bool = True) -> TrialStatus:
         """How far a trial is. Without `verify` finished files are believed unread."""
@@ -366,20 +370,24 @@ class RunFolder:
 
         That is empty folders, orders to stop that all have read by now, credentials of runs that were killed.
         """
-        if self.unfinished.is_dir():
-            for folder in self.unfinished.glob(f"{CREDENTIALS}*"):
-                with contextlib.suppress(OSError):
-                    if time.time() - folder.stat().st_mtime > ORDER_SECONDS:
-                        shutil.rmtree(folder)
-            for order in self.unfinished.glob("stop-*"):
-                with contextlib.suppress(OSError):
-                    if time.time() - order.stat().st_mtime > ORDER_SECONDS:
-                        order.unlink()
-            for folder in sorted((p for p in self.unfinished.rglob("*") if p.is_dir()), reverse=True):
-                with contextlib.suppress(OSError):
-                    folder.rmdir()
+        now = time.time()
+        for path in (*_listed(self.unfinished, "stop-*"), *_listed(self.unfinished, f"{CREDENTIALS}*")):
             with contextlib.suppress(OSError):
-                self.unfinished.rmdir()
+                if now - path.stat().st_mtime > ORDER_SECONDS:
+                    shutil.rmtree(path) if path.is_dir() else path.unlink()
+        # Unlike rglob, it does not mind that another runner tidies up at the same time.
+        for folder, _, _ in os.walk(self.unfinished, topdown=False):
+            with contextlib.suppress(OSError):
+                Path(folder).rmdir()
+
+
+def _listed(folder: Path, pattern: str) -> list[Path]:
+    """The files of this name in a folder; none if the folder is gone, for another runner may tidy up."""
+    try:
+        names = os.listdir(folder)  # noqa: PTH208 - glob fails if the folder goes while it looks
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    return [folder / name for name in fnmatch.filter(names, pattern)]
 
 
 def _is_locked(path: Path) -> bool:

@@ -161,6 +161,64 @@ def test_a_lock_ends_with_its_holder_and_keeps_others_out(folder):
     assert folder.status(KEY).state is TrialState.MISSING
 
 
+def test_a_lock_does_not_follow_a_link(folder, tmp_path):
+    precious = tmp_path / "precious"
+    precious.write_text("content")
+    lock = folder.unfinished / f"{KEY}.lock"
+    lock.parent.mkdir(parents=True)
+    lock.symlink_to(precious)
+    with pytest.raises(InputError, match=re.escape(str(lock))), folder.working_on(KEY, patience=0):
+        pass
+    assert folder.status(KEY).state is TrialState.MISSING
+    assert precious.read_text() == "content"
+
+
+def test_a_pipe_in_the_place_of_a_lock_does_not_block(folder):
+    lock = folder.unfinished / f"{KEY}.lock"
+    lock.parent.mkdir(parents=True)
+    os.mkfifo(lock)
+    started = time.monotonic()
+    with contextlib.suppress(InputError), folder.working_on(KEY, patience=1):
+        pass
+    folder.status(KEY)
+    assert time.monotonic() - started < 10
+
+
+def test_runners_that_tidy_up_at_the_same_time(folder):
+    problems = []
+
+    def tidy_up(name):
+        for _ in range(200):
+            with contextlib.suppress(OSError):  # another one removes what this one makes
+                (folder.unfinished / KEY).mkdir(parents=True, exist_ok=True)
+            try:
+                with folder.working_on(f"general/{name}"):
+                    folder.checkpoints(KEY)
+                folder.tidy()
+            except (OSError, InputError) as error:
+                problems.append(error)
+
+    threads = [threading.Thread(target=tidy_up, args=(k,)) for k in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not problems
+    assert not folder.unfinished.exists()
+
+
+def test_tidying_up_removes_what_a_killed_run_left_and_nothing_younger(folder):
+    old, young = folder.unfinished / "credentials-old", folder.unfinished / "credentials-young"
+    for place in (old, young):
+        place.mkdir(parents=True)
+        (place / "key").write_text("secret")
+    before = time.time() - 2 * results.ORDER_SECONDS
+    os.utime(old, (before, before))
+    folder.tidy()
+    assert not old.exists()
+    assert (young / "key").exists()
+
+
 def test_who_waits_for_a_lock_does_not_get_one_that_is_gone(folder):
     """The first holder removes its file; a third one makes a new file before the second looks again."""
     holders, most = [], []
