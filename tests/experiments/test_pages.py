@@ -41,10 +41,10 @@ def test_docs_state_no_number_by_themselves():
 
 
 ORDERINGS = (
-    *((place, "SFR", other) for place in (LINEAR, GENERAL) for other in ("SF", "MB SFR")),
+    *((place, "SFR", other) for place in (LINEAR, GENERAL) for other in ("SF", "MB SFR, squares")),
     *((place, "SF", "Q") for place in (LINEAR, GENERAL)),
     (BARRETO, "SFR", "SF"),
-    (BARRETO, "SFR", "MB SFR"),
+    (BARRETO, "SFR", "MB SFR, squares"),
     (RACER, "CSFR", "Q"),
     (RACER, "Q", "SF"),
     *(
