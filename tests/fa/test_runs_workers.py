@@ -46,20 +46,20 @@ def local_processes():
 
 
 class Killer(threading.Thread):
-    """Kills all workers of this process together, once per condition, each time when it is true."""
+    """Sends all workers of this process a signal, once per condition, each time when it is true."""
 
-    def __init__(self, *conditions):
+    def __init__(self, *blows):
         super().__init__(daemon=True)
-        self.conditions, self.killed, self.over = conditions, [], False
+        self.blows, self.killed, self.over = blows, [], False
 
     def run(self):
-        for condition in self.conditions:
+        for condition, signal_number in self.blows:
             while not condition():
                 if self.over:
                     return
                 time.sleep(0.02)
             for victim in local_processes():
-                victim.kill()
+                victim.send_signal(signal_number)
                 self.killed.append(victim.pid)
 
     def __enter__(self):
@@ -85,15 +85,19 @@ def test_all_workers_are_killed_twice_in_a_row(tmp_path, capfd, when):
     def under_way():
         return both_run() and list(results.rglob(f"*.task-*{SUFFIX}"))
 
+    def both_new():
+        return both_run() and not {process.pid for process in local_processes()} & set(killer.killed)
+
     first = both_run if when == "start" else under_way
     capfd.readouterr()
-    with Killer(first, both_run) as killer:
+    with Killer((first, signal.SIGTERM), (both_new, signal.SIGKILL)) as killer:
         assert run_config(config, results, workers=2) == 0
     assert len(killer.killed) == 4
     assert len(set(killer.killed)) == 4
     assert contents(results) == contents(tmp_path / "undisturbed")
     output = capfd.readouterr()
-    assert output.out.count("a worker was lost (signal SIGKILL)") == 4, "each loss is reported"
+    for name in ("SIGTERM", "SIGKILL"):
+        assert output.out.count(f"a worker was lost (signal {name})") == 2, "each loss is reported"
     assert "Traceback" not in output.out + output.err
     assert not local_processes()
 
@@ -105,7 +109,7 @@ def test_workers_that_can_never_begin(tmp_path, capfd):
     assert run_config(config, results, agents=("Q",)) == 0
     finished = contents(results)
     capfd.readouterr()
-    with Killer(*[local_processes] * 100) as killer:
+    with Killer(*[(local_processes, signal.SIGKILL)] * 100) as killer:
         assert run_config(config, results, workers=2) == 1
     assert len(killer.killed) >= 2 * ATTEMPTS
     output = capfd.readouterr()
