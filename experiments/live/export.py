@@ -18,13 +18,6 @@ from experiments.live.training import FIT_SIDE, World, fit_points
 from sfr_fa.agents import GpiAgent, clip_at_zero
 from sfr_fa.environments.object_collection import ObjectCollection
 from sfr_fa.environments.racer import Racer
-from sfr_fa.kernels.encoding import (
-    ANGLE_CENTRES,
-    ANGLE_SIGMA,
-    POSITION_SIGMA,
-    SQUARE_CENTRES,
-    TORUS_CENTRES,
-)
 
 Array = NDArray[Any]
 
@@ -75,7 +68,7 @@ def describe(world: World, agents: dict[str, GpiAgent]) -> dict[str, Any]:
         "kind": world.name,
         "gamma": world.settings["gamma"],
         "policies": list(world.tasks),
-        "positionSigma": POSITION_SIGMA,
+        "positionSigma": world.environment.get_wrapper_attr("layout").sigma,
         **own,
         **{
             which: {
@@ -94,7 +87,7 @@ def _rooms(world: World) -> dict[str, Any]:
     layout = environment.layout
     vectors = layout.feature_space.vectors
     return {
-        "centres": SQUARE_CENTRES.tolist(),
+        "centres": layout.centres.tolist(),
         "geometry": {
             "walls": layout.walls.tolist(),
             "objects": layout.objects.tolist(),
@@ -119,9 +112,9 @@ def _racer(world: World) -> dict[str, Any]:
     assert isinstance(environment, Racer)
     layout = environment.layout
     return {
-        "centres": TORUS_CENTRES.tolist(),
-        "angleCentres": ANGLE_CENTRES.tolist(),
-        "angleSigma": ANGLE_SIGMA,
+        "centres": layout.centres.tolist(),
+        "angleCentres": layout.angle_centres.tolist(),
+        "angleSigma": layout.angle_sigma,
         "bins": np.linspace(0.0, 1.0, 11).tolist(),
         "geometry": {
             "markers": layout.markers.tolist(),

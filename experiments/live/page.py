@@ -19,7 +19,6 @@ from experiments.live.export import ROOM_PRESETS
 from sfr_fa.agents import GpiAgent
 from sfr_fa.environments.layouts import OBJECT_COLLECTION_LAYOUT
 from sfr_fa.kernels.dynamics import blocked
-from sfr_fa.kernels.encoding import POSITION_SIGMA, SQUARE_CENTRES, object_collection_state
 from sfr_fa.tasks import TableTask
 from sfr_theory.gpi import gpi_choice
 
@@ -81,7 +80,6 @@ def still_picture(agent: GpiAgent, cells: int = 20) -> str:
     """What SFR does for the first reward when nothing has been collected, as SVG with y upwards."""
     layout = OBJECT_COLLECTION_LAYOUT
     task = TableTask(layout.feature_space, np.array(next(iter(ROOM_PRESETS.values())), dtype=np.float64))
-    nothing = np.zeros(len(layout.objects))
     tiles, arrows = [], []
     turns = (math.pi / 2, -math.pi / 2, math.pi, 0.0)
     side = 1000 / cells
@@ -89,7 +87,7 @@ def still_picture(agent: GpiAgent, cells: int = 20) -> str:
         x, y = (i + 0.5) / cells, (j + 0.5) / cells
         if blocked(x, y, layout.walls):
             continue
-        state = object_collection_state(x, y, nothing, SQUARE_CENTRES, POSITION_SIGMA)
+        state = layout.state_at(x, y)
         policy, action = (int(chosen) for chosen in gpi_choice(agent.values(state, task)))
         colour = POLICY_COLOURS[policy]
         tiles.append(f'<path fill="{colour}" d="M{i * side:g} {j * side:g}h{side:g}v{side:g}h-{side:g}z"/>')

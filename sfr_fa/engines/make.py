@@ -9,7 +9,8 @@ import gymnasium
 
 from sfr_fa.agents import AgentSpec, GpiAgent, make_agent
 from sfr_fa.engines.base import Engine, EpisodeLimit
-from sfr_fa.engines.compiled import CompiledEngine, obstacle
+from sfr_fa.engines.compiled import CompiledEngine
+from sfr_fa.engines.obstacles import obstacle
 from sfr_fa.engines.reference import ReferenceEngine
 from sfr_fa.streams import Streams
 from sfr_theory.errors import InputError

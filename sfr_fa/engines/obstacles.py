@@ -1,7 +1,8 @@
-"""Why the compiled engine cannot run an agent or an environment, in a sentence: what all kernels ask."""
+"""Why the compiled engine cannot run an agent or an environment, in a sentence."""
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import gymnasium
@@ -10,8 +11,10 @@ import torch
 from torch import nn
 
 from sfr_fa.agents import (
+    FeatureSubnetworks,
     GpiAgent,
     LearnedFeatures,
+    LinearPerAction,
     LinearRewardModel,
     MlpRewardModel,
     clip_at_zero,
@@ -30,10 +33,22 @@ from sfr_fa.agents.cumulants import (
 )
 from sfr_fa.agents.features import EnvironmentFeatures, NoFeatures
 from sfr_fa.agents.readouts import Given, LearnedOnline, OneForReward
+from sfr_fa.environments.world_env import WorldEnv
 from sfr_fa.feature_spaces import DiscreteFeatures
 from sfr_theory.errors import InputError
 
 _CUMULANTS = (RewardCumulant, FeatureCumulant, Indicator, TentCode, OneStepModel)
+
+
+def obstacle(environment: gymnasium.Env[Any, Any], agent: GpiAgent) -> str | None:
+    """Why the compiled engine cannot run this agent here, or None."""
+    return (
+        world_obstacle(environment)
+        or wrapper_obstacle(environment)
+        or network_obstacle(agent)
+        or part_obstacle(agent)
+        or feature_obstacle(environment, agent)
+    )
 
 
 def wrapper_obstacle(environment: gymnasium.Env[Any, Any]) -> str | None:
@@ -45,6 +60,29 @@ def wrapper_obstacle(environment: gymnasium.Env[Any, Any]) -> str | None:
             return f"the environment is wrapped in {wrapper}, which compiled code would not call"
         environment = environment.env
     return None
+
+
+def world_obstacle(environment: gymnasium.Env[Any, Any]) -> str | None:
+    """Why an environment cannot be compiled: it is no world, or does more than its world."""
+    kind = type(environment.unwrapped)
+    if not issubclass(kind, WorldEnv):
+        return f"{kind.__name__} is not made of a world (sfr_fa.environments.world_env)"
+    for method in ("reset", "step", "_observation"):
+        if getattr(kind, method) is not getattr(WorldEnv, method):
+            return f"{kind.__name__} has a {method} of its own, which compiled code would not call"
+    return None
+
+
+def network_obstacle(agent: GpiAgent) -> str | None:
+    """Why an agent's networks cannot be compiled."""
+    approximator = agent.policies.approximator
+    hidden: tuple[int, ...] = (20, 20)
+    if isinstance(approximator, functools.partial) and set(approximator.keywords) <= {"hidden"}:
+        hidden = approximator.keywords.get("hidden", hidden)
+        approximator = approximator.func
+    if approximator is LinearPerAction or (approximator is FeatureSubnetworks and len(hidden) == 2):
+        return None
+    return "its approximator is neither LinearPerAction nor FeatureSubnetworks with two hidden layers"
 
 
 def feature_obstacle(environment: gymnasium.Env[Any, Any], agent: GpiAgent) -> str | None:

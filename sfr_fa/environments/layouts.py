@@ -1,4 +1,4 @@
-"""Layouts: the geometry of an environment as data, checked once.
+"""Layouts: an environment as data, checked once: geometry, noise, kinds of object, and the code of states.
 
 Object collection in the paper's figure shows four rooms whose coordinates are not printed. The default here
 puts walls of width 0.04 on x = 1/2 and y = 1/2, with two doors each, and twelve objects on the cell centres
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -23,15 +23,25 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import ImageColor
 
-from sfr_fa.arrays import FloatArray, KeepsArraysReadOnly, finite_array, finite_number, positive_integer
+from sfr_fa.arrays import (
+    FloatArray,
+    KeepsArraysReadOnly,
+    finite_array,
+    finite_number,
+    positive_integer,
+    positive_number,
+)
 from sfr_fa.feature_spaces import BoxFeatures, DiscreteFeatures
 from sfr_fa.kernels.dynamics import ObjectGeometry, RacerGeometry, at_goal, blocked
+from sfr_fa.kernels.gpi_filter import CELLS
+from sfr_fa.kernels.object_collection import ObjectCollectionWorld, move_to
+from sfr_fa.kernels.racer import RacerWorld
 from sfr_theory.errors import InputError
 
 SHAPES = ("box", "triangle", "circle")
 SHORTEST_STEP = 1 / 400
 
-Layout = TypeVar("Layout")
+Layout = TypeVar("Layout", "ObjectLayout", "RacerLayout")
 
 
 @dataclass(frozen=True)
@@ -71,6 +81,10 @@ class ObjectLayout(KeepsArraysReadOnly):
     object_radius: float = 0.04
     step_length: float = 0.05
     step_noise: float = 0.005
+    centres: FloatArray = field(default_factory=lambda: np.linspace(0.0, 1.0, 10))
+    """(n,): coordinates of the centres of the position's code on each axis, both ends included..."""
+    sigma: float = 0.1
+    """... and its width."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.walls, (Sequence, np.ndarray)):
@@ -85,6 +99,8 @@ class ObjectLayout(KeepsArraysReadOnly):
                 raise InputError(f"{name} has rows of {array.shape[1]} numbers; each needs {columns}")
         object.__setattr__(self, "walls", walls)
         object.__setattr__(self, "objects", objects)
+        object.__setattr__(self, "centres", finite_array(self.centres, "centres", ("centres",)))
+        object.__setattr__(self, "sigma", positive_number(self.sigma, "sigma"))
         object.__setattr__(self, "kinds", _members(self.kinds, "kinds", ObjectKind))
         kinds = _members(self.kind_of_object, "kind_of_object", (int, np.integer))
         object.__setattr__(self, "kind_of_object", tuple(int(kind) for kind in kinds))
@@ -121,6 +137,23 @@ class ObjectLayout(KeepsArraysReadOnly):
             step_length=float(self.step_length),
             step_noise=float(self.step_noise),
         )
+
+    def new_world(self) -> ObjectCollectionWorld:
+        """The world, for one environment or engine."""
+        return ObjectCollectionWorld.new(self.geometry, self.centres, self.sigma, CELLS)
+
+    def state_at(self, x: float, y: float, memory: Any = 0.0) -> FloatArray:
+        """The state of an agent at (x, y) that has collected the objects with memory 1."""
+        world, state = self.new_world(), np.zeros(self.state_dim)
+        move_to(world, x, y)
+        world.memory[:] = memory
+        world.encode(state)
+        return state
+
+    @property
+    def state_dim(self) -> int:
+        """Radial basis functions, a bit for each object, and a constant."""
+        return self.centres.size**2 + len(self.objects) + 1
 
     def _check_numbers(self) -> None:
         for name in ("goal_radius", "object_radius", "step_length", "step_noise"):
@@ -228,6 +261,14 @@ class RacerLayout(KeepsArraysReadOnly):
     turn_angle: float = math.pi / 7
     noise: float = 0.005
     episode_steps: int = 200
+    centres: FloatArray = field(default_factory=lambda: np.arange(10) / 10)
+    """(n,): coordinates of the centres of the position's code on each axis; 0 and 1 are one point..."""
+    sigma: float = 0.1
+    """... and its width."""
+    angle_centres: FloatArray = field(default_factory=lambda: -math.pi + 2 * math.pi * np.arange(20) / 20)
+    """Centres of the orientation's code, on the circle on which -pi and pi are one point..."""
+    angle_sigma: float = math.pi / 5
+    """... and its width."""
 
     def __post_init__(self) -> None:
         markers = finite_array(self.markers, "markers", ("markers", "x and y"))
@@ -242,6 +283,10 @@ class RacerLayout(KeepsArraysReadOnly):
             if not getattr(self, name) >= 0:
                 raise InputError(f"{name} is {getattr(self, name)}; it must be at least 0")
         object.__setattr__(self, "episode_steps", positive_integer(self.episode_steps, "episode_steps"))
+        for name in ("centres", "angle_centres"):
+            object.__setattr__(self, name, finite_array(getattr(self, name), name, ("centres",)))
+        for name in ("sigma", "angle_sigma"):
+            object.__setattr__(self, name, positive_number(getattr(self, name), name))
 
     @cached_property
     def feature_space(self) -> BoxFeatures:
@@ -259,6 +304,22 @@ class RacerLayout(KeepsArraysReadOnly):
             noise=float(self.noise),
         )
 
+    def new_world(self) -> RacerWorld:
+        """The world, for one environment or engine."""
+        return RacerWorld.new(self.geometry, self.centres, self.sigma, self.angle_centres, self.angle_sigma)
+
+    def state_at(self, x: float, y: float, angle: float) -> FloatArray:
+        """The state of a racer at (x, y) with an orientation."""
+        world, state = self.new_world(), np.zeros(self.state_dim)
+        world.pose[:] = x, y, angle
+        world.encode(state)
+        return state
+
+    @property
+    def state_dim(self) -> int:
+        """Radial basis functions of the position and of the orientation."""
+        return self.centres.size**2 + self.angle_centres.size
+
 
 def _members(values: Any, name: str, kind: type | tuple[type, ...]) -> tuple[Any, ...]:
     """`values` as a tuple, all of one kind."""
@@ -271,13 +332,17 @@ def _members(values: Any, name: str, kind: type | tuple[type, ...]) -> tuple[Any
     return tuple(values)
 
 
-def layout_of(layout: Any, kind: type[Layout], default: Layout) -> Layout:
-    """The layout of an environment: the one that was given, if it is of the right kind, or the default."""
+def layout_of(layout: Layout | None, default: Layout, **changes: Any) -> Layout:
+    """The layout of an environment: the one that was given, if it is of the right kind, or the default.
+
+    Changes that are not None replace what it says.
+    """
     if layout is None:
-        return default
-    if not isinstance(layout, kind):
-        raise InputError(f"layout is {layout!r}; this environment needs a {kind.__name__}")
-    return layout
+        layout = default
+    if not isinstance(layout, type(default)):
+        raise InputError(f"layout is {layout!r}; this environment needs a {type(default).__name__}")
+    wanted = {name: value for name, value in changes.items() if value is not None}
+    return replace(layout, **wanted) if wanted else layout
 
 
 def _four_rooms() -> FloatArray:

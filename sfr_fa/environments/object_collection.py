@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
-import gymnasium
 import numpy as np
 
 from sfr_fa.arrays import FloatArray
-from sfr_fa.environments.feature_env import FeatureEnv
 from sfr_fa.environments.layouts import BARRETO_LAYOUT, OBJECT_COLLECTION_LAYOUT, ObjectLayout, layout_of
 from sfr_fa.environments.rendering import ObjectCollectionPicture
-from sfr_fa.kernels.dynamics import object_collection_step
-from sfr_fa.kernels.encoding import POSITION_SIGMA, SQUARE_CENTRES, object_collection_state
+from sfr_fa.environments.world_env import WorldEnv
+from sfr_fa.kernels.gpi_filter import cell_bases
+from sfr_fa.kernels.object_collection import ObjectCollectionWorld
 from sfr_fa.tasks import TableTask, TaskOrFunction
 
 
-class ObjectCollection(FeatureEnv):
+class ObjectCollection(WorldEnv[ObjectCollectionWorld]):
     """Collect objects with rewards of a task, and reach the goal (c:appendix_object_collection_env).
 
     ## Description
@@ -41,6 +41,10 @@ class ObjectCollection(FeatureEnv):
     start at (0.05, 0.05) and end (`terminated`) in the goal area around (0.86, 0.86). There is no step limit;
     `gymnasium.make(..., max_episode_steps=500)` adds one.
 
+    ## Options
+    `sigma` is the width of the position's code (0.1) and `kinds` the kind of each of the twelve objects (0 to
+    3), in place of what the layout says.
+
     ## Randomness
     Each step draws one standard normal from `np_random`; a reset draws nothing.
     """
@@ -52,43 +56,35 @@ class ObjectCollection(FeatureEnv):
         task: TaskOrFunction | None = None,
         layout: ObjectLayout | None = None,
         render_mode: str | None = None,
+        *,
+        sigma: float | None = None,
+        kinds: Sequence[int] | None = None,
     ) -> None:
-        self.layout = layout_of(layout, ObjectLayout, self.default_layout)
+        self.layout = layout_of(layout, self.default_layout, sigma=sigma, kind_of_object=kinds)
         space = self.layout.feature_space
-        if task is None:
-            task = TableTask(space, np.append(0.0, np.ones(space.size - 1)))
-        super().__init__(space, task, render_mode)
-        size = SQUARE_CENTRES.size**2 + len(self.layout.objects) + 1
-        self.observation_space = gymnasium.spaces.Box(0.0, 1.0, (size,), np.float64)
-        self.action_space = gymnasium.spaces.Discrete(4)
-        self._start_episode()
+        super().__init__(
+            self.layout.new_world(),
+            state_dim=self.layout.state_dim,
+            num_actions=4,
+            feature_space=space,
+            task=TableTask(space, np.append(0.0, np.ones(space.size - 1))) if task is None else task,
+            render_mode=render_mode,
+        )
 
     @property
     def position(self) -> tuple[float, float]:
         """Where the agent is."""
-        return self._x, self._y
+        x, y = self.world.position.tolist()
+        return x, y
 
     @property
     def collected(self) -> FloatArray:
         """(M,): 1 for each object that was collected in this episode."""
-        return self._memory.copy()
+        return self.world.memory.copy()
 
-    def _start_episode(self) -> None:
-        self._x, self._y = self.layout.start
-        self._memory = np.zeros(len(self.layout.objects))
-
-    def _advance(self, action: int) -> tuple[float, bool, bool, dict[str, Any]]:
-        noise = self.np_random.standard_normal()
-        self._x, self._y, picked, feature = object_collection_step(
-            self._x, self._y, self._memory, action, noise, self.layout.geometry
-        )
-        if picked >= 0:
-            self._memory[picked] = 1.0
-        reward, info = self._rewards.of_index(int(feature))
-        return reward, bool(feature == len(self.layout.kinds) + 1), False, info
-
-    def _observation(self) -> FloatArray:
-        return object_collection_state(self._x, self._y, self._memory, SQUARE_CENTRES, POSITION_SIGMA)
+    def cell_bases(self) -> FloatArray:
+        """Of the GPI filter."""
+        return cell_bases(tuple(self.layout.centres.tolist()), self.layout.sigma)
 
     @cached_property
     def _picture(self) -> ObjectCollectionPicture:
@@ -98,7 +94,7 @@ class ObjectCollection(FeatureEnv):
         """The rooms from above, as an array (480, 480, 3) of bytes."""
         if self.render_mode is None:
             return None
-        return self._picture.draw(self.position, self._memory)
+        return self._picture.draw(self.position, self.world.memory)
 
 
 class ObjectCollectionBarreto(ObjectCollection):

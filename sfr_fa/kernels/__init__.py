@@ -1,36 +1,71 @@
 """Compiled loops over plain arrays; nothing here imports the rest of the package.
 
-`run_task` of an environment is compiled. Functions marked `part` are parts of it: Numba compiles
-them into the loop that calls them, and called from Python they are plain Python. The rest prepares arrays.
+`loop_for(world)` is the compiled loop for the worlds of one class. Functions marked `part`, and the methods
+of worlds and values, are parts of it: Numba compiles them into the loop that calls them, and called from
+Python they are plain Python. The rest prepares arrays.
 
 Numba stores compiled code on disk. It notices a change of the file of a function, but not of the files whose
 functions are compiled into it, nor of constants that come from there. So our code is stored in a folder that
-is named by a digest of all kernels: what was compiled from other sources is never used. NUMBA_CACHE_DIR says
-where the folder is; without it, in the `__pycache__` beside this file. Where nothing can be written Numba
-would choose a place of its own, without the digest; so we do: the user's cache, or a folder for this process.
+is named by a digest of all kernels and of the module that defines the world: what was compiled from other
+sources is never used. NUMBA_CACHE_DIR says where the folder is; without it, in the `__pycache__` beside this
+file. Where nothing can be written Numba would choose a place of its own, without the digest; so we do: the
+user's cache, or a folder for this process.
 """
 
 from __future__ import annotations
 
 import atexit
 import contextlib
+import functools
 import hashlib
-import importlib
+import inspect
 import os
 import shutil
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numba
 
+from sfr_fa.kernels.arrays import FOR_PYTHON_ONLY
+from sfr_fa.kernels.loop import run_task
+
 _HERE = Path(__file__).parent
-_SOURCES = sorted(_HERE.glob("*.py"))
 
 
-def _cache_folder(parent: str) -> str:
+@functools.cache
+def loop_for(world: type) -> Callable[..., tuple[float, int, int, int]]:
+    """`run_task`, compiled for worlds of a class at first use, or loaded."""
+    sources = sorted({*_HERE.glob("*.py"), *_source_of(world)})
+    # A class of a script is another one in every process, and is never found in the cache.
+    cache = bool(_source_of(world)) and world.__module__ != "__main__"
+    # Our own indices are right; those of others are checked, as in Python.
+    ours = world.__module__.startswith(__name__ + ".")
+    settings: Any = numba.config
+    given = settings.CACHE_DIR
+    # The loop takes its folder when it is decorated, so that other users of Numba keep theirs.
+    settings.CACHE_DIR = _cache_folder(given, sources) if cache else given
+    try:
+        # Without the lock of the interpreter, so that Ctrl-C and progress are served meanwhile.
+        compiled: Callable[..., Any] = numba.njit(
+            cache=cache, nogil=True, boundscheck=not ours, **FOR_PYTHON_ONLY
+        )(run_task)
+    finally:
+        settings.CACHE_DIR = given
+    return compiled
+
+
+def _source_of(world: type) -> tuple[Path, ...]:
+    try:
+        return (Path(inspect.getfile(world)),)
+    except (TypeError, OSError):
+        return ()
+
+
+def _cache_folder(parent: str, sources: list[Path]) -> str:
     """Where code compiled from these sources is stored."""
-    digest = hashlib.sha256(b"\0".join(source.read_bytes() for source in _SOURCES)).hexdigest()
+    digest = hashlib.sha256(b"\0".join(source.read_bytes() for source in sources)).hexdigest()
     of_user = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
     for place in (parent or _HERE / "__pycache__", Path(of_user) / "sfr"):
         folder = Path(place) / f"kernels-{digest[:16]}"
@@ -41,15 +76,3 @@ def _cache_folder(parent: str) -> str:
     own = tempfile.mkdtemp(prefix="sfr-kernels-")
     atexit.register(shutil.rmtree, own, ignore_errors=True)
     return own
-
-
-_numba: Any = numba.config
-_given = _numba.CACHE_DIR
-# Functions take their folder when they are decorated, so that other users of Numba keep theirs.
-_numba.CACHE_DIR = _cache_folder(_given)
-try:
-    for _source in _SOURCES:
-        if _source.stem != "__init__":
-            importlib.import_module(f"{__name__}.{_source.stem}")
-finally:
-    _numba.CACHE_DIR = _given

@@ -19,6 +19,7 @@ function that calls them. Geometry comes in named tuples of arrays and numbers
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -143,7 +144,7 @@ def wrapped(value: float, low: float, period: float) -> float:
 
 @part()
 def drive(
-    x: float, y: float, angle: float, action: int, noise: FloatArray, geometry: RacerGeometry
+    x: float, y: float, angle: float, action: int, noise: Sequence[float], geometry: RacerGeometry
 ) -> tuple[float, float, float]:
     """Position and orientation after an action; `noise` has a standard normal for x, y and orientation."""
     length = geometry.turn_length

@@ -42,12 +42,13 @@ to whole vector registers.
 
 from __future__ import annotations
 
+import functools
 from typing import NamedTuple
 
 import numpy as np
 
 from sfr_fa.kernels.arrays import REASSOCIATE, Integers, Reals, padded, part
-from sfr_fa.kernels.encoding import FloatArray, interval_code
+from sfr_fa.kernels.encoding import FloatArray, write_interval_code
 
 CELLS = 10
 """Cells along each axis."""
@@ -63,7 +64,7 @@ class Filter(NamedTuple):
     """The state of the filter during a task; without cells it is switched off. Column a L + k is (a, k)."""
 
     positions: int
-    """P: so many entries of a state code the position; memory bits and the constant follow."""
+    """P, how many entries of a state code the position; memory bits and the constant follow."""
     slack: float
     """5 (S + r + D) u."""
     floor: float
@@ -74,8 +75,10 @@ class Filter(NamedTuple):
     """(G, D, r, A L): U_j . theta_p, with room for L policies."""
     of_memory: Reals
     """(M + 1, D, A L): the weights of the memory bits and of the constant."""
+    memory: Reals
+    """(M + 1,): m, the memory bits and the constant of the present state..."""
     memory_part: Reals
-    """(D, A L): theta_m . m at the present memory."""
+    """(D, A L): ... and theta_m . m."""
     norms: Reals
     """(D, A L): n = |theta_p - theta'| + KAPPA (|theta| + |theta'|), rounded up..."""
     margins: Reals
@@ -104,26 +107,31 @@ class Filter(NamedTuple):
     """(P,): ... and for e = p - sum_j c_j U_j."""
 
 
-def cell_bases(centres: FloatArray, sigma: float) -> FloatArray:
-    """Leading right singular vectors of the codes on a fine grid in each cell: (G, r, P)."""
+@functools.cache
+def cell_bases(centres: tuple[float, ...], sigma: float) -> FloatArray:
+    """Leading right singular vectors of the codes on a fine grid in each cell of the square: (G, r, P)."""
     offsets = np.linspace(0.0, 1.0, 9) / CELLS
-    codes = np.array(
-        [[interval_code(g / CELLS + offset, centres, sigma) for offset in offsets] for g in range(CELLS)]
-    )
+    codes = np.zeros((CELLS, offsets.size, len(centres)))
+    for g in range(CELLS):
+        for j, offset in enumerate(offsets):
+            write_interval_code(g / CELLS + offset, np.array(centres), sigma, codes[g, j])
     products = codes[:, None, :, None, :, None] * codes[None, :, None, :, None, :]
     _, _, directions = np.linalg.svd(products.reshape(CELLS**2, offsets.size**2, -1), full_matrices=False)
     return directions[:, :RANK]
 
 
 def new_filter(
-    bases: FloatArray, weights: Reals, num_actions: int, objects: int, steps: int, *, clip: bool, on: bool
+    bases: FloatArray, weights: Reals, state_dim: int, num_actions: int, steps: int, *, clip: bool
 ) -> Filter:
-    """A filter for weights (K, A D, S) and a task of so many steps, that knows nothing yet."""
+    """A filter for weights (K, A D, S) and a task of so many steps, that knows nothing yet.
+
+    bases (G, r, P) come from `cell_bases`; without cells it is switched off.
+    """
     K, rows, S = weights.shape
     cells, r, P = bases.shape
     D = rows // num_actions
-    if not on:
-        K = cells = steps = 0
+    if not cells:
+        K = steps = 0
     columns, dtype = num_actions * padded(K, LANES), weights.dtype
     totals = np.zeros(columns, dtype)
     wide = np.zeros((cells, r, padded(P, LANES)), dtype)
@@ -135,7 +143,8 @@ def new_filter(
         floor=dtype.type(0.0 if clip else -np.inf),
         bases=wide,
         inner=np.zeros((cells, D, r, columns), dtype),
-        of_memory=np.zeros((objects + 1, D, columns), dtype),
+        of_memory=np.zeros((state_dim - P, D, columns), dtype),
+        memory=np.zeros(state_dim - P, dtype),
         memory_part=np.zeros((D, columns), dtype),
         norms=np.zeros((D, columns), dtype),
         margins=np.zeros(columns, dtype),
@@ -176,11 +185,17 @@ def read_inner(bases: Reals, g: int, weights: Reals, k: int, a: int, column: int
 
 
 @part()
-def bring_up_to_date(known: Filter, g: int, weights: Reals) -> None:
+def bring_up_to_date(tables: Filter, g: int, weights: Reals) -> None:
     """Make the table of cell g, or read again what has changed since its last visit."""
-    bases, inner, updates, newest, seen = known.bases, known.inner, known.updates, known.newest, known.seen
-    A, L = known.of_actions.shape
-    num_updates = known.num_updates[0]
+    bases, inner, updates, newest, seen = (
+        tables.bases,
+        tables.inner,
+        tables.updates,
+        tables.newest,
+        tables.seen,
+    )
+    A, L = tables.of_actions.shape
+    num_updates = tables.num_updates[0]
     if seen[g] < 0:
         for k in range(weights.shape[0]):
             for a in range(A):
@@ -195,11 +210,11 @@ def bring_up_to_date(known: Filter, g: int, weights: Reals) -> None:
 
 
 @part(fastmath=REASSOCIATE)
-def read_policy(known: Filter, k: int, a: int, weights: Reals, memory: FloatArray, readout: Reals) -> None:
+def read_policy(tables: Filter, k: int, a: int, weights: Reals, readout: Reals) -> None:
     """What does not depend on a cell, of an action of policy k: norms, memory weights, their memory part."""
-    reference, of_memory, norms = known.reference, known.of_memory, known.norms
-    P, M, D = known.positions, memory.shape[0], norms.shape[0]
-    column = a * known.of_actions.shape[1] + k
+    reference, of_memory, memory, norms = tables.reference, tables.of_memory, tables.memory, tables.norms
+    P, D = tables.positions, norms.shape[0]
+    column = a * tables.of_actions.shape[1] + k
     kappa, margin = weights.dtype.type(KAPPA), weights.dtype.type(0)
     for d in range(D):
         row = a * D + d
@@ -211,18 +226,16 @@ def read_policy(known: Filter, k: int, a: int, weights: Reals, memory: FloatArra
             difference = weights[k, row, i] - reference[row, i]
             apart += difference * difference
         # Computed norms may be too small by (S / 2 + 3) u in relative terms, less than the slack.
-        size = np.sqrt(square) + known.reference_norms[row]
-        norms[d, column] = (np.sqrt(apart) + kappa * size) * (1 + known.slack)
+        size = np.sqrt(square) + tables.reference_norms[row]
+        norms[d, column] = (np.sqrt(apart) + kappa * size) * (1 + tables.slack)
         if readout[d] != 0:
             margin += abs(readout[d]) * norms[d, column]
-        total = weights[k, row, P + M]
-        of_memory[M, d, column] = total
-        for j in range(M):
+        total = weights.dtype.type(0)
+        for j in range(memory.shape[0]):
             of_memory[j, d, column] = weights[k, row, P + j]
-            if memory[j] != 0.0:
-                total += weights[k, row, P + j]
-        known.memory_part[d, column] = total
-    known.margins[column] = margin
+            total += memory[j] * weights[k, row, P + j]
+        tables.memory_part[d, column] = total
+    tables.margins[column] = margin
 
 
 @part()
@@ -243,24 +256,22 @@ def set_reference(weights: Reals, reference: Reals, reference_norms: Reals) -> N
 
 
 @part()
-def begin_task(known: Filter, weights: Reals, memory: FloatArray, readout: Reals) -> None:
+def begin_filter(tables: Filter, weights: Reals, readout: Reals) -> None:
     """Choose the reference and read all policies."""
-    set_reference(weights, known.reference, known.reference_norms)
+    set_reference(weights, tables.reference, tables.reference_norms)
     for k in range(weights.shape[0]):
-        for a in range(known.of_actions.shape[0]):
-            read_policy(known, k, a, weights, memory, readout)
+        for a in range(tables.of_actions.shape[0]):
+            read_policy(tables, k, a, weights, readout)
 
 
 @part()
-def note_update(
-    known: Filter, k: int, action: int, weights: Reals, memory: FloatArray, readout: Reals
-) -> None:
+def note_update(tables: Filter, k: int, action: int, weights: Reals, readout: Reals) -> None:
     """The weights of an action of policy k have changed."""
-    read_policy(known, k, action, weights, memory, readout)
-    pair, entry = k * known.of_actions.shape[0] + action, known.num_updates[0]
-    known.updates[entry] = pair
-    known.newest[pair] = entry
-    known.num_updates[0] += 1
+    read_policy(tables, k, action, weights, readout)
+    pair, entry = k * tables.of_actions.shape[0] + action, tables.num_updates[0]
+    tables.updates[entry] = pair
+    tables.newest[pair] = entry
+    tables.num_updates[0] += 1
 
 
 @part(fastmath=REASSOCIATE)
@@ -276,22 +287,22 @@ def note_readout(norms: Reals, readout: Reals, margins: Reals) -> None:
 
 
 @part()
-def begin_episode(known: Filter) -> None:
-    """Nothing has been collected."""
-    part, of_memory = known.memory_part, known.of_memory
-    constant = of_memory.shape[0] - 1
-    for d in range(part.shape[0]):
-        for e in range(part.shape[1]):
-            part[d, e] = of_memory[constant, d, e]
-
-
-@part()
-def pick_up(known: Filter, j: int) -> None:
-    """Object j has been collected."""
-    part, of_memory = known.memory_part, known.of_memory
-    for d in range(part.shape[0]):
-        for e in range(part.shape[1]):
-            part[d, e] += of_memory[j, d, e]
+def follow_memory(tables: Filter, state: Reals) -> None:
+    """theta_m . m for the memory of this state. Where something was forgotten it is summed up anew."""
+    memory, of_memory, total = tables.memory, tables.of_memory, tables.memory_part
+    P, zero = tables.positions, state.dtype.type(0)
+    forgets = False
+    for j in range(memory.shape[0]):
+        forgets = forgets or (memory[j] != zero and memory[j] != state[P + j])
+    if forgets:
+        memory[:] = zero
+        total[:] = zero
+    for j in range(memory.shape[0]):
+        if memory[j] != state[P + j]:
+            memory[j] = state[P + j]
+            for d in range(total.shape[0]):
+                for e in range(total.shape[1]):
+                    total[d, e] += memory[j] * of_memory[j, d, e]
 
 
 # --- Bounds -----------------------------------------------------------------------------------------
@@ -371,17 +382,16 @@ def best_action(of_actions: Reals, bound: Reals) -> None:
 
 @part()
 def bound_policies(
-    known: Filter, weights: Reals, x: float, y: float, state: Reals, readout: Reals, bound: Reals
+    tables: Filter, weights: Reals, g: int, state: Reals, readout: Reals, bound: Reals
 ) -> None:
-    """bound[k] >= max over a of Q_k(s, a) as `evaluate` computes it, for all k but the last."""
-    cells = int(np.sqrt(known.seen.shape[0]))
-    g = min(int(x * cells), cells - 1) * cells + min(int(y * cells), cells - 1)
-    bring_up_to_date(known, g, weights)
-    c, totals = known.coordinates, known.totals
-    width = uncertainty(known.bases, g, state, known.positions, known.slack, c, known.rest)
-    value_rest(known.reference, known.rest, known.of_rest)
+    """bound[k] >= max over a of Q_k(s, a) as `evaluate` computes it, for all k but the last; g: cell of s."""
+    bring_up_to_date(tables, g, weights)
+    follow_memory(tables, state)
+    c, totals = tables.coordinates, tables.totals
+    width = uncertainty(tables.bases, g, state, tables.positions, tables.slack, c, tables.rest)
+    value_rest(tables.reference, tables.rest, tables.of_rest)
     bound_columns(
-        known.inner, g, known.memory_part, known.margins, known.of_rest, c, width, readout, known.floor,
-        known.of_actions, totals,
+        tables.inner, g, tables.memory_part, tables.margins, tables.of_rest, c, width, readout, tables.floor,
+        tables.of_actions, totals,
     )  # fmt: skip
-    best_action(known.of_actions, bound)
+    best_action(tables.of_actions, bound)

@@ -22,6 +22,7 @@ d_3 = 2 alpha e at the outputs of action a and 0 elsewhere, d_2 = (W_3^T d_3) [h
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -86,7 +87,7 @@ class Gradients(NamedTuple):
 # --- Packing --------------------------------------------------------------------------------------
 
 
-def pack(weights: tuple[Reals, Reals, Reals], biases: tuple[Reals, Reals, Reals]) -> Networks:
+def pack(weights: Sequence[Reals], biases: Sequence[Reals]) -> Networks:
     """Networks from weights (K, G, out, in) and biases (K, G, 1, out) of the three layers, copied."""
     K, G, H_1, S = weights[0].shape
     dtype = weights[0].dtype
@@ -102,33 +103,20 @@ def pack(weights: tuple[Reals, Reals, Reals], biases: tuple[Reals, Reals, Reals]
         W3=np.zeros((units2, shape.outputs), dtype),
         b3=np.zeros(outputs, dtype),
     )
-    for stored, given in zip(_views(networks, weights), (*weights, *biases), strict=True):
-        stored[...] = given
+    given = (*weights, *biases)
+    for stored, array in zip(unpack(networks, [array.shape for array in given]), given, strict=True):
+        stored[...] = array
     return networks
 
 
-def unpack(
-    networks: Networks, weights: tuple[Reals, Reals, Reals], biases: tuple[Reals, Reals, Reals]
-) -> None:
-    """Write the networks back into the arrays that `pack` took them from."""
-    for stored, given in zip(_views(networks, weights), (*weights, *biases), strict=True):
-        given[...] = stored
-
-
-def _views(networks: Networks, weights: tuple[Reals, Reals, Reals]) -> list[Reals]:
-    """The stored weights (K, G, out, in) and biases (K, G, 1, out), without the padding."""
-    K, G, _, S = weights[0].shape
-    W1 = networks.W1[:S].reshape(S, K, G, -1).transpose(1, 2, 0, 3)
+def unpack(networks: Networks, shapes: Sequence[tuple[int, ...]]) -> list[Reals]:
+    """Weights and biases in the shapes that `pack` took: views, without the padding."""
+    K, G = networks.shape.policies, networks.shape.groups
+    W1 = networks.W1.reshape(len(networks.W1), K, G, -1).transpose(1, 2, 0, 3)
     W2, W3 = (W.reshape(K, G, -1, W.shape[1]) for W in (networks.W2, networks.W3))
     biases = (b.reshape(K, G, 1, -1) for b in (networks.b1, networks.b2, networks.b3))
-    outputs, inputs = zip(*(weight.shape[2:] for weight in weights), strict=True)
-    return [
-        *(
-            W[:, :, :n, :m].transpose(0, 1, 3, 2)
-            for W, n, m in zip((W1, W2, W3), inputs, outputs, strict=True)
-        ),
-        *(b[..., :m] for b, m in zip(biases, outputs, strict=True)),
-    ]
+    stored = [*(W.transpose(0, 1, 3, 2) for W in (W1, W2, W3)), *biases]
+    return [array[:, :, :rows, :columns] for array, (_, _, rows, columns) in zip(stored, shapes, strict=True)]
 
 
 # --- Scratch --------------------------------------------------------------------------------------
@@ -155,11 +143,11 @@ def new_gradients(networks: Networks) -> Gradients:
 
 
 @part()
-def copy_block(values: Reals, copy: Reals, first: int, size: int) -> None:
-    """copy = values, from entry `first` on."""
-    begin = np.uintp(first)
-    for o in range(begin, begin + np.uintp(size)):
-        copy[o] = values[o]
+def copy_block(values: Reals, first: int, copy: Reals, into: int, size: int) -> None:
+    """copy[into + o] = values[first + o]."""
+    begin, to = np.uintp(first), np.uintp(into)
+    for o in range(np.uintp(size)):
+        copy[to + o] = values[begin + o]
 
 
 @part(fastmath=CONTRACT)
@@ -207,16 +195,16 @@ def evaluate(networks: Networks, first: int, last: int, state: Reals, values: Ac
     H_1, H_2, H_3 = shape.units1, shape.units2, shape.outputs
     begin, size = first * shape.groups, (last - first) * shape.groups
 
-    copy_block(networks.b1, hidden1, begin * H_1, size * H_1)
+    copy_block(networks.b1, begin * H_1, hidden1, begin * H_1, size * H_1)
     add_layer(state, 0, state.shape[0], networks.W1, 0, begin * H_1, hidden1, begin * H_1, size * H_1)
     relu(hidden1, begin * H_1, size * H_1)
 
-    copy_block(networks.b2, hidden2, begin * H_2, size * H_2)
+    copy_block(networks.b2, begin * H_2, hidden2, begin * H_2, size * H_2)
     for n in range(begin, begin + size):
         add_layer(hidden1, n * H_1, H_1, networks.W2, n * H_1, 0, hidden2, n * H_2, H_2)
     relu(hidden2, begin * H_2, size * H_2)
 
-    copy_block(networks.b3, outputs, begin * H_3, size * H_3)
+    copy_block(networks.b3, begin * H_3, outputs, begin * H_3, size * H_3)
     for n in range(begin, begin + size):
         add_layer(hidden2, n * H_2, H_2, networks.W3, n * H_2, 0, outputs, n * H_3, H_3)
 
@@ -320,30 +308,32 @@ def descend(
     state: Reals,
     action: int,
     values: Activations,
+    slot: int,
     error: Reals,
     rate: float,
     gradients: Gradients,
 ) -> None:
     """theta_k += rate * error . d value(s, a) / d theta_k: SGD on |error|^2, with rate = 2 alpha.
 
-    error (G, U); `values` are the activations at the state.
+    error (G U,); `values` holds the hidden activations at the state, those of policy k in the place of policy
+    `slot`.
     """
     shape = networks.shape
-    G, U = error.shape
-    H_1, H_2, H_3 = shape.units1, shape.units2, shape.outputs
+    G, H_1, H_2, H_3 = shape.groups, shape.units1, shape.units2, shape.outputs
+    U = error.shape[0] // G
     d1, d2, d3 = gradients.hidden1, gradients.hidden2, gradients.outputs
     step = error.dtype.type(rate)
     column = action * U
     for g in range(G):
-        n, of_1, of_2, of_3 = k * G + g, g * H_1, g * H_2, g * H_3
+        n, m, of_1, of_2, of_3 = k * G + g, slot * G + g, g * H_1, g * H_2, g * H_3
         for j in range(U):
-            d3[of_3 + j] = step * error[g, j]
+            d3[of_3 + j] = step * error[g * U + j]
             networks.b3[n * H_3 + column + j] += d3[of_3 + j]
         # Gradients pass through the weights as they were before the step.
-        backward(networks.W3, n * H_2, column, d3, of_3, U, values.hidden2, n * H_2, H_2, d2, of_2)
-        backward(networks.W2, n * H_1, 0, d2, of_2, H_2, values.hidden1, n * H_1, H_1, d1, of_1)
-        add_outer(values.hidden2, n * H_2, H_2, d3, of_3, U, networks.W3, n * H_2, column)
-        add_outer(values.hidden1, n * H_1, H_1, d2, of_2, H_2, networks.W2, n * H_1, 0)
+        backward(networks.W3, n * H_2, column, d3, of_3, U, values.hidden2, m * H_2, H_2, d2, of_2)
+        backward(networks.W2, n * H_1, 0, d2, of_2, H_2, values.hidden1, m * H_1, H_1, d1, of_1)
+        add_outer(values.hidden2, m * H_2, H_2, d3, of_3, U, networks.W3, n * H_2, column)
+        add_outer(values.hidden1, m * H_1, H_1, d2, of_2, H_2, networks.W2, n * H_1, 0)
     add_outer(state, 0, state.shape[0], d1, 0, G * H_1, networks.W1, 0, k * G * H_1)
     add_block(d1, networks.b1, k * G * H_1, G * H_1)
     add_block(d2, networks.b2, k * G * H_2, G * H_2)

@@ -107,7 +107,7 @@ run slurm --workers 2 --slurm \
     --cluster-options queue=long memory=1GB walltime=00:10:00 interface=lo "log_directory=$place/jobs" &
 run_id=$!
 daemons+=("$run_id")
-wait_for "a checkpoint of a job" bash -c "find '$place/results/slurm' -name '*.task-*.safetensors' | grep --quiet ."
+wait_for "a checkpoint of a job" bash -c "find '$place/results/slurm' -name '*.task-*.npz' | grep --quiet ."
 squeue
 scancel --user "$(id -un)"
 echo "all jobs are cancelled; the run must submit others"

@@ -12,16 +12,8 @@ import pytest
 
 from experiments.live import __main__ as command
 from experiments.live import export, page, training
+from sfr_fa.environments.layouts import OBJECT_COLLECTION_LAYOUT, RACER_LAYOUT
 from sfr_fa.kernels.dynamics import drive, marker_distances, object_collection_step
-from sfr_fa.kernels.encoding import (
-    ANGLE_CENTRES,
-    ANGLE_SIGMA,
-    POSITION_SIGMA,
-    SQUARE_CENTRES,
-    TORUS_CENTRES,
-    object_collection_state,
-    racer_state,
-)
 from sfr_fa.reward_fitting import l1_weights, least_squares_weights
 from sfr_fa.tasks import TableTask
 from tests.experiments import browser
@@ -138,10 +130,8 @@ def random_bumps(rng):
 def encoded(name, state):
     if name == "rooms":
         memory = np.array(state["memory"], dtype=float)
-        return object_collection_state(state["x"], state["y"], memory, SQUARE_CENTRES, POSITION_SIGMA)
-    return racer_state(
-        state["x"], state["y"], state["angle"], TORUS_CENTRES, POSITION_SIGMA, ANGLE_CENTRES, ANGLE_SIGMA
-    )
+        return OBJECT_COLLECTION_LAYOUT.state_at(state["x"], state["y"], memory)
+    return RACER_LAYOUT.state_at(state["x"], state["y"], state["angle"])
 
 
 def task_of(name, reward, worlds):

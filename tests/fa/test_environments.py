@@ -32,7 +32,7 @@ from sfr_fa.feature_spaces import (
     BoxFeatures,
     DiscreteFeatures,
 )
-from sfr_fa.kernels import dynamics, encoding
+from sfr_fa.kernels import dynamics
 from sfr_fa.kernels.dynamics import DOWN, LEFT, RIGHT, STRAIGHT, TURN_LEFT, TURN_RIGHT, UP
 from sfr_fa.tasks import FunctionTask, LinearTask, sample_general_task, sample_racer_task
 from sfr_theory.errors import InputError
@@ -601,11 +601,7 @@ class TestRacer:
 
 class TestEncoding:
     def test_position_code_of_object_collection_by_hand(self) -> None:
-        memory = np.zeros(12)
-        memory[3] = 1.0
-        state = encoding.object_collection_state(
-            0.0, 1 / 3, memory, encoding.SQUARE_CENTRES, encoding.POSITION_SIGMA
-        )
+        state = OBJECT_COLLECTION_LAYOUT.state_at(0.0, 1 / 3, np.eye(12)[3])
         assert state.shape == (113,)
         # Entry 10 i + j has its centre at (i/9, j/9); (0, 1/3) is the centre of entry 3.
         assert state[3] == pytest.approx(1.0, rel=1e-14)
@@ -617,24 +613,14 @@ class TestEncoding:
 
     @given(st.floats(0, 1), st.floats(0, 1))
     def test_product_form_equals_the_printed_formula(self, x: float, y: float) -> None:
-        state = encoding.object_collection_state(
-            x, y, np.zeros(12), encoding.SQUARE_CENTRES, encoding.POSITION_SIGMA
-        )
+        state = OBJECT_COLLECTION_LAYOUT.state_at(x, y)
         c = np.linspace(0, 1, 10)
         printed = np.exp(-((x - c[:, None]) ** 2 + (y - c[None, :]) ** 2) / 0.1)
         # The exponent is at most 20 and rounded a few times, so exp is off by at most 20 * 4 units (2e-14).
         np.testing.assert_allclose(state[:100], printed.ravel(), rtol=2e-14)
 
     def test_racer_code_by_hand(self) -> None:
-        state = encoding.racer_state(
-            0.95,
-            0.2,
-            math.pi,
-            encoding.TORUS_CENTRES,
-            encoding.POSITION_SIGMA,
-            encoding.ANGLE_CENTRES,
-            encoding.ANGLE_SIGMA,
-        )
+        state = RACER_LAYOUT.state_at(0.95, 0.2, math.pi)
         assert state.shape == (120,)
         # Centres (i/10, j/10); 0.95 is 0.05 away from 0.9 and, around the torus, from 0.0.
         assert state[2] == pytest.approx(math.exp(-0.0025 / 0.1), rel=1e-13)
@@ -648,45 +634,52 @@ class TestEncoding:
         assert state[110] == pytest.approx(math.exp(-5 * math.pi), rel=1e-13)
 
     def test_racer_code_is_continuous_across_the_border(self) -> None:
-        def code(x: float, angle: float) -> np.ndarray:
-            return encoding.racer_state(
-                x, 0.3, angle, encoding.TORUS_CENTRES, 0.1, encoding.ANGLE_CENTRES, math.pi / 5
-            )
+        before, after = (
+            RACER_LAYOUT.state_at(1 - 1e-9, 0.3, math.pi - 1e-9),
+            RACER_LAYOUT.state_at(0.0, 0.3, -math.pi),
+        )
+        np.testing.assert_allclose(before, after, atol=1e-7)
 
-        np.testing.assert_allclose(code(1 - 1e-9, math.pi - 1e-9), code(0.0, -math.pi), atol=1e-7)
+    @pytest.mark.parametrize("environment", [ObjectCollection, Racer])
+    def test_sigma_is_an_option_of_an_environment(self, environment: type) -> None:
+        """s^(0.1 / sigma) is the code of width sigma."""
+        usual, wide = environment(), environment(sigma=0.2)
+        (one, _), (other, _) = usual.reset(seed=0), wide.reset(seed=0)
+        np.testing.assert_allclose(other[:100], np.sqrt(one[:100]), rtol=1e-13)
+        np.testing.assert_array_equal(other[100:], one[100:])
+        for bad in (0, -1.0, "wide", math.nan):
+            with pytest.raises(InputError, match="sigma is"):
+                environment(sigma=bad)
+
+    def test_kinds_are_an_option_of_object_collection(self) -> None:
+        env = ObjectCollection(kinds=[3] * 12)
+        assert env.layout.kind_of_object == (3,) * 12
+        np.testing.assert_array_equal(env.layout.objects, OBJECT_COLLECTION_LAYOUT.objects)
+        assert env.feature_space == OBJECT_COLLECTION_FEATURES
+        for bad in ([0] * 11, [4] * 12, [0.5] * 12, 3):
+            with pytest.raises(InputError, match="kind_of_object"):
+                ObjectCollection(kinds=bad)  # type: ignore[arg-type]
+
+
+@njit
+def compiled_walk(world: Any, actions: np.ndarray, states: np.ndarray, rng: np.random.Generator) -> None:
+    ended = True
+    for t in range(len(actions)):
+        if ended:
+            world.reset(rng)
+        ended = world.step(actions[t], rng)
+        world.encode(states[t])
 
 
 @pytest.mark.slow
-def test_numba_compiles_the_same_functions_as_they_are() -> None:
-    """A compiled loop that calls them walks the path of the plain functions."""
-    collect = njit(lambda *arguments: dynamics.object_collection_step(*arguments))
-    drive = njit(lambda *arguments: dynamics.drive(*arguments))
-    distance = njit(lambda *arguments: dynamics.torus_distance(*arguments))
-    object_state = njit(lambda *arguments: encoding.object_collection_state(*arguments))
-    racer_state = njit(lambda *arguments: encoding.racer_state(*arguments))
-    rng = np.random.default_rng(3)
-    x, y, angle, memory = 0.3, 0.3, 0.1, np.zeros(12)
-    u, v = x, y
-    for _ in range(300):
-        action, noise = int(rng.integers(4)), rng.standard_normal(3)
-        plain = dynamics.object_collection_step(x, y, memory, action, noise[0], GEOMETRY)
-        assert collect(x, y, memory, action, noise[0], GEOMETRY) == plain
-        x, y, picked, _ = plain
-        if picked >= 0:
-            memory[picked] = 1.0
-        turned = dynamics.drive(u, v, angle, action % 3, noise, RACER_LAYOUT.geometry)
-        # Sine and cosine may differ in the last bit from one library to another.
-        assert drive(u, v, angle, action % 3, noise, RACER_LAYOUT.geometry) == pytest.approx(
-            turned, abs=1e-15
-        )
-        u, v, angle = turned
-        markers = RACER_LAYOUT.markers
-        np.testing.assert_allclose(
-            [distance(u, v, *marker) for marker in markers],
-            dynamics.marker_distances(u, v, markers),
-            rtol=1e-15,
-        )
-        code = (x, y, memory, encoding.SQUARE_CENTRES, encoding.POSITION_SIGMA)
-        np.testing.assert_allclose(object_state(*code), encoding.object_collection_state(*code), rtol=1e-14)
-        turned_code = (u, v, angle, encoding.TORUS_CENTRES, 0.1, encoding.ANGLE_CENTRES, math.pi / 5)
-        np.testing.assert_allclose(racer_state(*turned_code), encoding.racer_state(*turned_code), rtol=1e-14)
+@pytest.mark.parametrize("layout", [OBJECT_COLLECTION_LAYOUT, BARRETO_LAYOUT, RACER_LAYOUT])
+def test_worlds_walk_alike_compiled_and_as_plain_python(layout: Any) -> None:
+    """From one generator each: Numba draws NumPy's numbers. exp may come from another library."""
+    actions = np.random.default_rng(1).integers(3, size=2000)
+    walks = []
+    for walk in (compiled_walk, compiled_walk.py_func):
+        states, rng = np.zeros((len(actions), layout.state_dim)), np.random.default_rng(2)
+        walk(layout.new_world(), actions, states, rng)
+        walks.append((states, rng.random()))
+    np.testing.assert_allclose(walks[0][0], walks[1][0], rtol=1e-11)
+    assert walks[0][1] == walks[1][1]

@@ -6,15 +6,17 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfr_fa.engines.object_collection import FILTER_FROM
+from sfr_fa.engines.compiled import FILTER_FROM
+from sfr_fa.environments.object_collection import ObjectCollection
 from sfr_fa.kernels import gpi_filter
-from sfr_fa.kernels.encoding import POSITION_SIGMA, SQUARE_CENTRES, object_collection_state
 from sfr_fa.kernels.gpi import best_policy, evaluate, new_search
+from sfr_fa.kernels.object_collection import move_to
 from sfr_fa.tasks import TableTask
 from tests.fa.engine_checks import compiled, engine_of, next_task, set_policies, weights_of
 
 A, M, S, PADDED = 4, 12, 113, 128
-BASES = gpi_filter.cell_bases(SQUARE_CENTRES, POSITION_SIGMA)
+ENVIRONMENT = ObjectCollection()
+BASES = ENVIRONMENT.cell_bases()
 
 
 class Policies:
@@ -24,29 +26,30 @@ class Policies:
         self.weights = np.zeros((len(weights), A * D, PADDED), dtype)
         self.weights[..., :S] = weights
         self.dtype, self.clip = np.dtype(dtype), clip
-        self.known = gpi_filter.new_filter(BASES, self.weights, A, M, 100, clip=clip, on=True)
+        self.tables = gpi_filter.new_filter(BASES, self.weights, S, A, 100, clip=clip)
         self.readout = np.ones(D, dtype)
-        compiled(gpi_filter.begin_task)(self.known, self.weights, np.zeros(M), self.readout)
+        compiled(gpi_filter.begin_filter)(self.tables, self.weights, self.readout)
 
-    def update(self, k, action, change, memory):
+    def update(self, k, action, change):
         D = len(change)
         self.weights[k, action * D : (action + 1) * D, :S] += change
-        compiled(gpi_filter.note_update)(self.known, k, action, self.weights, memory, self.readout)
+        compiled(gpi_filter.note_update)(self.tables, k, action, self.weights, self.readout)
 
     def bounds_and_values(self, x, y, memory, readout):
         """(K,) bounds, and max over a of Q_k as GPI computes it."""
-        state = np.zeros(PADDED, self.dtype)
-        state[:S] = object_collection_state(x, y, memory, SQUARE_CENTRES, POSITION_SIGMA)
+        state, world = np.zeros(PADDED, self.dtype), ENVIRONMENT.world
+        move_to(world, x, y)
+        world.memory[:] = memory
+        world.encode(state)
         K = len(self.weights)
         search = new_search(K, self.weights.shape[1], A, self.dtype)
-        compiled(gpi_filter.begin_episode)(self.known)
-        for j in np.flatnonzero(memory):
-            compiled(gpi_filter.pick_up)(self.known, j)
         readout = readout.astype(self.dtype)
         if not np.array_equal(readout, self.readout):
             self.readout = readout
-            compiled(gpi_filter.note_readout)(self.known.norms, readout, self.known.margins)
-        compiled(gpi_filter.bound_policies)(self.known, self.weights, x, y, state, readout, search.bound)
+            compiled(gpi_filter.note_readout)(self.tables.norms, readout, self.tables.margins)
+        compiled(gpi_filter.bound_policies)(
+            self.tables, self.weights, world.cell(), state, readout, search.bound
+        )
         bound = search.bound[:K].copy()
         for k in range(K):
             compiled(evaluate)(k, self.weights, state, readout, self.clip, search)
@@ -99,7 +102,7 @@ def test_no_value_exceeds_its_bound(seed, K, D, kind, rewards, clip, dtype, plac
         readout *= 1e4
     memory = (rng.random(M) < 0.4).astype(float)
     for k, action, visits in updates:
-        policies.update(k % K, action, rng.normal(0, 0.1, (D, S)), memory)
+        policies.update(k % K, action, rng.normal(0, 0.1, (D, S)))
         if visits:
             bound, best = policies.bounds_and_values(*place, memory, readout)
             assert (bound >= best).all()
@@ -112,11 +115,11 @@ def test_a_table_that_had_not_been_read_again_would_be_wrong():
     policies = Policies(some_weights(np.random.default_rng(0), 20, 6, "usual"), 6, np.float32)
     readout = np.array([0, 0.5, -0.5, 0.7, -1, 1])
     policies.bounds_and_values(0.3, 0.42, np.zeros(M), readout)
-    policies.update(3, 1, np.ones((6, S)) * np.sign(readout)[:, None], np.zeros(M))
-    policies.known.num_updates[0] = 0
+    policies.update(3, 1, np.ones((6, S)) * np.sign(readout)[:, None])
+    policies.tables.num_updates[0] = 0
     bound, best = policies.bounds_and_values(0.3, 0.42, np.zeros(M), readout)
     assert bound[3] < best[3]
-    policies.known.num_updates[0] = 1
+    policies.tables.num_updates[0] = 1
     bound, best = policies.bounds_and_values(0.3, 0.42, np.zeros(M), readout)
     assert bound[3] >= best[3]
 
@@ -134,7 +137,7 @@ def test_bounds_of_policies_with_much_in_common(kind, dtype):
     rng = np.random.default_rng(1)
     weights = some_weights(rng, 20, 6, kind)
     right, wrong = (Policies(weights, 6, dtype) for _ in range(2))
-    wrong.known.reference[:] = 0
+    wrong.tables.reference[:] = 0
     exceeded = False
     for x, y in rng.random((50, 2)):
         readout = rng.normal(size=6)
@@ -151,10 +154,7 @@ def test_a_filter_without_one_of_its_parts_would_be_wrong(part):
     policies = Policies(some_weights(np.random.default_rng(0), 200, 6, "usual"), 6, np.float32)
     readout, memory = np.array([0, 0.5, -0.5, 0.7, -1, 1]), np.ones(M)
     policies.bounds_and_values(0.3, 0.42, memory, readout)
-    if part == "memory_part":
-        policies.known.of_memory[:] = 0
-    else:
-        getattr(policies.known, part)[:] = 0
+    getattr(policies.tables, part)[:] = 0
     bound, best = policies.bounds_and_values(0.3, 0.42, memory, readout)
     assert (bound < best).any()
 
@@ -162,12 +162,12 @@ def test_a_filter_without_one_of_its_parts_would_be_wrong(part):
 def test_margins_follow_the_weights_and_the_readout():
     rng = np.random.default_rng(2)
     policies = Policies(some_weights(rng, 20, 6, "usual"), 6, np.float64)
-    before = policies.known.margins.copy()
+    before = policies.tables.margins.copy()
     for readout in (np.array([0, 0.5, -0.5, 0.7, -1, 1]), rng.normal(size=6)):
         policies.bounds_and_values(0.3, 0.42, np.zeros(M), readout)
-        policies.update(3, 1, rng.normal(size=(6, S)), np.zeros(M))
-        np.testing.assert_allclose(policies.known.margins, np.abs(readout) @ policies.known.norms)
-        assert (policies.known.margins != before).any()
+        policies.update(3, 1, rng.normal(size=(6, S)))
+        np.testing.assert_allclose(policies.tables.margins, np.abs(readout) @ policies.tables.norms)
+        assert (policies.tables.margins != before).any()
 
 
 def test_an_output_without_value_may_have_weights_beyond_bounds():
@@ -178,7 +178,7 @@ def test_an_output_without_value_may_have_weights_beyond_bounds():
     policies = Policies(weights, 2, np.float32)
     for _ in range(2):  # after a new readout, and after an update
         bound, best = policies.bounds_and_values(0.3, 0.42, np.zeros(M), np.array([0.0, 1.0]))
-        policies.update(3, 0, np.zeros((2, S)), np.zeros(M))
+        policies.update(3, 0, np.zeros((2, S)))
         assert best.argmax() == 3
         assert (bound >= best).all()
 

@@ -8,12 +8,6 @@ from sfr_fa.agents import MlpRewardModel
 from sfr_fa.agents.cumulants import LogitsPerAction, TentCode, delta_rule, squares
 from sfr_fa.feature_spaces import BoxFeatures
 from sfr_fa.kernels import linear, models
-from sfr_fa.kernels.encoding import (
-    SQUARE_CENTRES,
-    encode_object_collection,
-    interval_code,
-    object_collection_state,
-)
 from tests.fa.engine_checks import compiled
 
 DTYPES = [np.float32, np.float64]
@@ -157,12 +151,3 @@ def test_codes_of_features():
     H, state, next_state, phi = rng.normal(size=(3, 32)), rng.random(16), rng.random(16), np.zeros(3)
     compiled(models.learned_features)(H[:, :16].copy(), H[:, 16:].copy(), state, next_state, phi)
     np.testing.assert_allclose(phi, 1 / (1 + np.exp(-H @ np.append(state, next_state))), rtol=1e-13)
-
-
-def test_the_state_written_in_place_is_the_environments():
-    memory = np.array([0.0, 1.0, 1.0])
-    state = np.zeros(112)
-    codes = (interval_code(at, SQUARE_CENTRES, 0.1) for at in (0.3, 0.8))
-    encode_object_collection(*codes, memory, state)
-    np.testing.assert_array_equal(state[:104], object_collection_state(0.3, 0.8, memory, SQUARE_CENTRES, 0.1))
-    assert not state[104:].any()

@@ -18,12 +18,12 @@ from sfr_fa.agents.approximators import stacked_values
 from sfr_fa.agents.gpi_policies import Recent
 from sfr_fa.engines import EpisodeLimit, make_engine
 from sfr_fa.engines.compiled import CompiledEngine
+from sfr_fa.engines.packing import pack_rewards
 from sfr_fa.environments.layouts import RACER_LAYOUT, RacerLayout
 from sfr_fa.environments.racer import Racer
 from sfr_fa.kernels import mlp
-from sfr_fa.kernels import racer as kernel
-from sfr_fa.kernels.dynamics import marker_distances
-from sfr_fa.kernels.encoding import ANGLE_CENTRES, ANGLE_SIGMA, POSITION_SIGMA, TORUS_CENTRES, racer_state
+from sfr_fa.kernels.arrays import part
+from sfr_fa.kernels.network_values import best_row
 from sfr_fa.tasks import FunctionTask, GaussianTask, LinearTask, sample_racer_task
 from sfr_theory.errors import InputError
 from tests.fa.engine_checks import compiled
@@ -220,9 +220,8 @@ def layers(stacks: dict[str, torch.Tensor]) -> Any:
 
 
 def a_state(dtype: Any, rng: np.random.Generator) -> np.ndarray:
-    x, y, turn = rng.random(3)
-    angle = -math.pi + 2 * math.pi * turn
-    return racer_state(x, y, angle, TORUS_CENTRES, POSITION_SIGMA, ANGLE_CENTRES, ANGLE_SIGMA).astype(dtype)
+    x, y, angle = rng.uniform((0, 0, -math.pi), (1, 1, math.pi))
+    return RACER_LAYOUT.state_at(x, y, angle).astype(dtype)
 
 
 @given(policies=st.integers(1, 9), shape=SHAPES, dtype=DTYPES, seed=SEEDS)
@@ -257,8 +256,10 @@ def test_a_step_of_sgd_is_autograds(policies, shape, dtype, seed, action, rate):
     values, gradients = mlp.new_activations(networks), mlp.new_gradients(networks)
     compiled(mlp.evaluate)(networks, 0, networks.shape.policies, state, values)
     error = target - values.outputs.reshape(policies, G, 3, U)[k, :, action]
-    compiled(mlp.descend)(networks, k, state, action, values, error, 2 * rate, gradients)
-    mlp.unpack(networks, *layers(stacks))
+    compiled(mlp.descend)(networks, k, state, action, values, k, error.ravel(), 2 * rate, gradients)
+    stored = [array for kind in layers(stacks) for array in kind]
+    for array, moved in zip(stored, mlp.unpack(networks, [a.shape for a in stored]), strict=True):
+        array[...] = moved
 
     optimiser = torch.optim.SGD(modules[k].parameters(), lr=rate)
     output = modules[k](torch.from_numpy(state)[None])[0, action].reshape(G, U)
@@ -295,7 +296,7 @@ def test_equal_policies_have_equal_values_to_the_bit(policies, shape, dtype, see
     np.testing.assert_array_equal(alone.outputs, values.outputs)
     for of_policies in (values.outputs.reshape(policies, -1), q):
         np.testing.assert_array_equal(of_policies, np.broadcast_to(of_policies[:1], of_policies.shape))
-    assert compiled(kernel.best_pair)(q) == (0, int(q[0].argmax()))
+    assert compiled(best_row)(q) == 0
 
 
 @given(seed=SEEDS, floor=st.sampled_from([0.0, -math.inf]))
@@ -314,10 +315,10 @@ def test_readout_clips_where_it_is_told(seed, floor):
 
 
 @given(K=st.integers(1, 6), seed=SEEDS)
-def test_the_first_of_the_best_pairs_wins(K, seed):
+def test_the_first_of_the_best_policies_wins(K, seed):
     """Few different numbers, so that most draws have ties."""
     q = np.random.default_rng(seed).integers(0, 3, (K, 3)).astype(np.float32)
-    assert compiled(kernel.best_pair)(q) == divmod(int(q.argmax()), 3)
+    assert compiled(best_row)(q) == int(q.argmax()) // 3
 
 
 def test_not_a_number_passes_through_the_layers():
@@ -327,22 +328,25 @@ def test_not_a_number_passes_through_the_layers():
     np.testing.assert_array_equal(values, [-5.0, math.nan, 0.0, 2.0, 5e-324, math.inf, -5.0])
 
 
+@part()
+def observed(rewards, world, phi):
+    return rewards.observe(world, phi)
+
+
 @given(seed=SEEDS)
 @settings(max_examples=20)
-def test_states_and_rewards_are_the_environments(seed):
-    """Codes to the bit, rewards to rounding: exp may come from another library."""
+def test_rewards_are_those_of_the_task(seed):
+    """To rounding: exp may come from another library."""
     rng = np.random.default_rng(seed)
-    task = sample_racer_task(rng)
-    world = an_engine("compiled", "Q")._task._world(task)
-    x, y, turn = rng.random(3)
-    angle = -math.pi + 2 * math.pi * turn
-    exact, state = np.zeros(120), np.zeros(120, np.float32)
-    compiled(kernel.observe)(x, y, angle, world, np.zeros((2, 10)), exact, state)
-    expected = racer_state(x, y, angle, TORUS_CENTRES, POSITION_SIGMA, ANGLE_CENTRES, ANGLE_SIGMA)
-    np.testing.assert_array_equal(exact, expected)
-    np.testing.assert_array_equal(state, exact.astype(np.float32))
-    phi = marker_distances(x, y, RACER_LAYOUT.geometry.markers)
-    assert compiled(kernel.reward_of)(phi, world) == pytest.approx(float(task.reward(phi)), rel=1e-14)
+    task, world, phi = sample_racer_task(rng), RACER_LAYOUT.new_world(), np.zeros(3)
+    world.reset(rng)
+    rewards = pack_rewards(task, RACER_LAYOUT.feature_space, np.dtype(np.float64))
+    number, reward = compiled(observed)(rewards, world, phi)
+    expected = np.zeros(3)
+    world.features(expected)
+    np.testing.assert_array_equal(phi, expected)
+    assert number == 0
+    assert reward == pytest.approx(float(task.reward(phi)), rel=1e-14)
 
 
 def test_compiled_and_interpreted_values_agree():

@@ -1,0 +1,291 @@
+"""From an agent's parts to the arrays of the compiled loop, and back.
+
+A *family* packs the stored policies that take part in GPI. It also says in which precision features are
+computed: linear values do all arithmetic in the agent's, networks take states and features in float64 and
+round them.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from sfr_fa.agents import (
+    GpiAgent,
+    LearnedFeatures,
+    LinearPerAction,
+    LinearRewardModel,
+    clip_at_zero,
+    no_clip,
+    squares_averaged_over_dimensions,
+)
+from sfr_fa.agents.cumulants import (
+    FeatureCumulant,
+    Indicator,
+    OneStepModel,
+    RewardCumulant,
+    TentCode,
+    delta_rule,
+)
+from sfr_fa.agents.readouts import LearnedOnline, LearnedReadout
+from sfr_fa.feature_spaces import DiscreteFeatures, FeatureSpace
+from sfr_fa.kernels import loop
+from sfr_fa.kernels.arrays import padded
+from sfr_fa.kernels.linear import PADDING
+from sfr_fa.kernels.linear_values import LinearValues
+from sfr_fa.kernels.mlp import INPUTS_AT_ONCE, pack, unpack
+from sfr_fa.kernels.network_values import NetworkValues
+from sfr_fa.kernels.values import Values
+from sfr_fa.tasks import GaussianTask, LinearTask, Task, check_task, rewards_of
+from sfr_theory.errors import InputError
+
+Array = NDArray[Any]
+
+
+def dtype_of(agent: GpiAgent) -> np.dtype:
+    """The precision of an agent's arithmetic."""
+    return np.dtype(np.float32 if agent.dtype == torch.float32 else np.float64)
+
+
+def wide(rows: Array, width: int, dtype: np.dtype) -> Array:
+    """(..., S) with zeros up to a width."""
+    result = np.zeros((*rows.shape[:-1], width), dtype)
+    result[..., : rows.shape[-1]] = rows
+    return result
+
+
+# --- Stored policies ------------------------------------------------------------------------------
+
+
+class Family(Protocol):
+    """How the policies of one kind of network are packed."""
+
+    feature_dtype: np.dtype
+    """The precision of states and features..."""
+    reward_dtype: np.dtype
+    """... and of the rewards that a reward model learns."""
+    state_width: int
+    """S, padded."""
+
+    def pack(self, steps: int, bases: Array) -> Values:
+        """The policies that take part in GPI, copied, for a task of so many steps."""
+
+    def unpack(self, values: Any) -> None:
+        """Weights, back into the agent."""
+
+
+class LinearFamily:
+    """`LinearPerAction`."""
+
+    def __init__(self, agent: GpiAgent) -> None:
+        self.agent, self.feature_dtype = agent, dtype_of(agent)
+        self.reward_dtype = np.dtype(np.float64)
+        self.state_width = padded(agent.state_dim, PADDING)
+
+    def pack(self, steps: int, bases: Array) -> LinearValues:
+        agent = self.agent
+        weight = agent.policies.parameters["weight"].numpy()[agent.participants]
+        K, A, D, S = weight.shape
+        return LinearValues.new(
+            wide(weight.reshape(K, A * D, S), self.state_width, self.feature_dtype),
+            _readouts(agent),
+            S,
+            A,
+            clip=agent.clip is clip_at_zero,
+            folds=agent.clip is no_clip and D > 1 and not isinstance(agent.readout_rule, LearnedOnline),
+            bases=bases,
+            steps=steps,
+        )
+
+    def unpack(self, values: LinearValues) -> None:
+        weight = self.agent.policies.parameters["weight"].numpy()
+        weight[self.agent.participants] = values.theta[..., : self.agent.state_dim].reshape(
+            -1, *weight.shape[1:]
+        )
+
+
+class NetworkFamily:
+    """`FeatureSubnetworks` with two hidden layers."""
+
+    def __init__(self, agent: GpiAgent) -> None:
+        self.agent, self.reward_dtype = agent, dtype_of(agent)
+        self.feature_dtype = np.dtype(np.float64)
+        self.state_width = padded(agent.state_dim, INPUTS_AT_ONCE)
+
+    def pack(self, steps: int, bases: Array) -> NetworkValues:
+        agent = self.agent
+        stored, chosen = agent.policies.parameters, agent.participants
+        return NetworkValues.new(
+            pack(
+                *([stored[f"{kind}.{n}"].numpy()[chosen] for n in range(3)] for kind in ("weights", "biases"))
+            ),
+            _readouts(agent),
+            agent.num_actions,
+            floor=0.0 if agent.clip is clip_at_zero else -math.inf,
+        )
+
+    def unpack(self, values: NetworkValues) -> None:
+        stored, chosen = self.agent.policies.parameters, self.agent.participants
+        names = [f"{kind}.{n}" for kind in ("weights", "biases") for n in range(3)]
+        shapes = [stored[name].numpy()[chosen].shape for name in names]
+        for name, array in zip(names, unpack(values.networks, shapes), strict=True):
+            stored[name].numpy()[chosen] = array
+
+
+def family_of(agent: GpiAgent) -> Family:
+    """The family of an agent that can be compiled."""
+    return LinearFamily(agent) if agent.policies.approximator is LinearPerAction else NetworkFamily(agent)
+
+
+def _readouts(agent: GpiAgent) -> Array:
+    return np.stack([agent.readouts[k].vector.numpy() for k in agent.participants])
+
+
+# --- Rewards --------------------------------------------------------------------------------------
+
+
+def pack_rewards(task: Task, space: FeatureSpace, dtype: np.dtype) -> loop.Rewards:
+    """The rewards of a task, if compiled code can compute them."""
+    if isinstance(space, DiscreteFeatures):
+        rewards = np.array(rewards_of(task, space.vectors))
+        return loop.TableRewards(rewards, space.vectors.astype(dtype))
+    check_task(task, space)
+    n = space.dimensions
+    slopes, heights, gaussians = np.zeros(n), np.zeros(n), np.ones((n, 1, 2))
+    # A subclass may reward in another way than its weights say.
+    if type(task) is LinearTask:
+        slopes = np.array(task.weights)
+    elif type(task) is GaussianTask:
+        heights[:] = 1 / n
+        most = max(len(component) for component in task.components)
+        gaussians = np.stack([_repeated(component, most) for component in task.components])
+    else:
+        raise InputError(
+            "compiled code rewards features in a box by a LinearTask or a GaussianTask; for any other reward "
+            'function make_engine with the engine "reference"'
+        )
+    return loop.SummedRewards(
+        np.array(space.low), np.array(space.high), slopes, heights,
+        mu=gaussians[:, :, 0].copy(), sigma=gaussians[:, :, 1].copy(), exact=np.zeros(n),
+    )  # fmt: skip
+
+
+def _repeated(component: Array, rows: int) -> Array:
+    """The Gaussians of a dimension, the first again until there are `rows`, which changes no maximum."""
+    return np.concatenate([component, np.repeat(component[:1], rows - len(component), axis=0)])
+
+
+def pack_reward_model(agent: GpiAgent, readout: Array, reward_dtype: np.dtype) -> loop.RewardModel:
+    """The reward model of the current task, copied; `readout` is where its v goes."""
+    current, dtype = agent.readouts[-1], dtype_of(agent)
+    kind, points = loop.GIVEN, np.zeros((len(readout), 0), dtype)
+    W1, b1, W2, b2 = (np.zeros(shape, dtype) for shape in ((1, 0), (1,), (1,), (1,)))
+    if isinstance(current, LearnedReadout):
+        points, parameters = current.points.numpy(), _parameters(current)
+        if isinstance(current.model, LinearRewardModel):
+            kind, W1 = loop.LINEAR, parameters["weight"][None]
+        else:
+            kind, W1, b1 = loop.MLP, parameters["hidden.weight"], parameters["hidden.bias"]
+            W2, b2 = parameters["output.weight"][0], parameters["output.bias"]
+    return loop.RewardModel(
+        kind, points.copy(), readout, W1.copy(), b1.copy(), W2.copy(), b2.copy(),
+        phi=np.zeros(points.shape[1], dtype), reward=np.zeros(1, reward_dtype),
+    )  # fmt: skip
+
+
+def unpack_reward_model(model: loop.RewardModel, agent: GpiAgent) -> None:
+    """What it has learned, back into the agent."""
+    current = agent.readouts[-1]
+    if not isinstance(current, LearnedReadout):
+        return
+    parameters = _parameters(current)
+    if model.kind == loop.LINEAR:
+        parameters["weight"][...] = model.W1[0]
+    else:
+        parameters["hidden.weight"][...], parameters["hidden.bias"][...] = model.W1, model.b1
+        parameters["output.weight"][0], parameters["output.bias"][...] = model.W2, model.b2
+    current.read()
+
+
+def _parameters(readout: LearnedReadout) -> dict[str, Array]:
+    """Of its model, views."""
+    return {name: value.detach().numpy() for name, value in readout.model.named_parameters()}
+
+
+# --- Cumulants ------------------------------------------------------------------------------------
+
+
+def pack_cumulant(agent: GpiAgent, space: FeatureSpace, family: Family) -> loop.Cumulant:
+    """What an agent sums up, copied."""
+    cumulant, features, S, width = agent.cumulant, agent.feature_map, agent.state_dim, family.state_width
+    dtype, feature_dtype = dtype_of(agent), family.feature_dtype
+    H = features.matrix if isinstance(features, LearnedFeatures) else np.zeros((2 * S, 0))
+    table, one_step, centres = np.zeros((0, agent.shape.dimensions)), np.zeros((0, S)), np.zeros((0, 2))
+    if isinstance(cumulant, RewardCumulant):
+        kind = loop.OF_REWARD
+    elif isinstance(cumulant, FeatureCumulant):
+        kind = loop.OF_PHI
+    elif isinstance(cumulant, Indicator):
+        kind, table = loop.OF_TABLE, np.eye(cumulant.space.size)
+    elif isinstance(cumulant, TentCode):
+        kind, centres = loop.OF_TENTS, cumulant.centres
+        if isinstance(space, DiscreteFeatures) and not H.size:
+            kind, table = loop.OF_TABLE, cumulant.encode(space.vectors).reshape(space.size, -1)
+    else:
+        assert isinstance(cumulant, OneStepModel)
+        kind = loop.OF_DELTA_MODEL if cumulant.rule is delta_rule else loop.OF_SQUARES_MODEL
+        one_step = cumulant.model.weight.detach().numpy().reshape(-1, S)
+    return loop.Cumulant(
+        kind,
+        table=np.array(table, dtype, order="C"),
+        one_step=wide(one_step, width, dtype),
+        centres=np.array(centres, feature_dtype, order="C"),
+        H_now=wide(H[:S].T, width, feature_dtype),
+        H_next=wide(H[S:].T, width, feature_dtype),
+    )
+
+
+def unpack_cumulant(cumulant: loop.Cumulant, agent: GpiAgent) -> None:
+    """What its model has learned, back into the agent."""
+    if isinstance(agent.cumulant, OneStepModel):
+        one_step = agent.cumulant.model.weight.detach().numpy()
+        one_step[...] = cumulant.one_step[:, : agent.state_dim].reshape(one_step.shape)
+
+
+# --- Numbers and room -----------------------------------------------------------------------------
+
+
+def pack_rates(agent: GpiAgent) -> loop.Rates:
+    """In the agent's precision, so that they do not turn float32 arithmetic into float64."""
+    real, rule, cumulant = dtype_of(agent).type, agent.readout_rule, agent.cumulant
+    alpha = agent.policies.optimisers[-1].param_groups[0]["lr"]
+    groups = agent.shape.groups if agent.loss is squares_averaged_over_dimensions else 1
+    return loop.Rates(
+        gamma=real(agent.gamma),
+        epsilon=agent.epsilon,
+        value=real(2 * alpha / groups),
+        reward=real(rule.learning_rate if isinstance(rule, LearnedOnline) else 0.0),
+        model=real(cumulant.learning_rate if isinstance(cumulant, OneStepModel) else 0.0),
+    )
+
+
+def new_room(agent: GpiAgent, space: FeatureSpace, family: Family, learned: int) -> loop.Room:
+    """Room for the steps of a task, with so many learned features."""
+    dtype, feature_dtype, D = dtype_of(agent), family.feature_dtype, agent.shape.dimensions
+    F = space.size if isinstance(space, DiscreteFeatures) else 0
+    return loop.Room(
+        state=np.zeros(family.state_width, feature_dtype),
+        next_state=np.zeros(family.state_width, feature_dtype),
+        phi=np.zeros(space.dimensions, feature_dtype),
+        learned_phi=np.zeros(learned, feature_dtype),
+        code=np.zeros(D, feature_dtype),
+        c_t=np.zeros(D, dtype),
+        error_i=np.zeros(D, dtype),
+        error_c=np.zeros(D, dtype),
+        logits=np.zeros(F, dtype),
+        steps=np.zeros(F, dtype),
+    )

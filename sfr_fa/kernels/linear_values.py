@@ -1,0 +1,172 @@
+"""Linear values of K stored policies, with GPI over those that can win.
+
+Where Q is linear in the values (no clipping) and the readout v is given, Q_k(s, a) = (sum_d v_d
+theta_{k,a,d}) . s, and GPI runs on these folded weights, D times fewer. Its values differ from the unfolded
+ones by rounding.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sfr_fa.kernels.arrays import Reals, copy_from, fill, part
+from sfr_fa.kernels.gpi import Search, best_policy, evaluate, evaluate_again, new_search
+from sfr_fa.kernels.gpi_filter import (
+    Filter,
+    begin_filter,
+    bound_policies,
+    new_filter,
+    note_readout,
+    note_update,
+)
+from sfr_fa.kernels.linear import action_values, descend, first_largest, fold, read_out
+from sfr_fa.kernels.values import learner
+
+
+class LinearValues(NamedTuple):
+    """K policies, the last one is learned."""
+
+    theta: Reals
+    """(K, A D, S)."""
+    readouts: Reals
+    """(K, D): v_k of each policy's own task."""
+    weights: Reals
+    """What GPI compares: theta, or (K, A, S) if it is folded..."""
+    gpi_readout: Reals
+    """... and the readout of it: v_i, or 1."""
+    clip: bool
+    search: Search
+    tables: Filter
+    own_values: Reals
+    """(1, A D): room for one policy..."""
+    own_q: Reals
+    """(1, A)."""
+    next_value: Reals
+    """(D,)."""
+
+    @staticmethod
+    def new(
+        theta: Reals,
+        readouts: Reals,
+        state_dim: int,
+        num_actions: int,
+        *,
+        clip: bool,
+        folds: bool,
+        bases: Reals,
+        steps: int,
+    ) -> LinearValues:
+        """Room for a task of so many steps; without bases of cells nothing is filtered."""
+        (K, rows, S), dtype = theta.shape, theta.dtype
+        weights = np.zeros((K, num_actions, S), dtype) if folds else theta
+        return LinearValues(
+            theta,
+            readouts,
+            weights,
+            gpi_readout=np.ones(1, dtype) if folds else readouts[-1],
+            clip=clip,
+            search=new_search(K, weights.shape[1], num_actions, dtype),
+            tables=new_filter(bases, weights, state_dim, num_actions, steps, clip=clip),
+            own_values=np.zeros((1, rows), dtype),
+            own_q=np.zeros((1, num_actions), dtype),
+            next_value=np.zeros(readouts.shape[1], dtype),
+        )
+
+    def begin_task(self) -> None:
+        """Fold, and fill the tables of the filter."""
+        theta, weights, v = self.theta, self.weights, self.readouts[self.readouts.shape[0] - 1]
+        if weights.shape[1] != theta.shape[1]:
+            for k in range(theta.shape[0]):
+                for a in range(weights.shape[1]):
+                    fold(theta, k, a, v, weights)
+        if self.tables.seen.shape[0] > 0:
+            begin_filter(self.tables, weights, self.gpi_readout)
+
+    def readout_changed(self) -> None:
+        """Bounds depend on the readout."""
+        if self.tables.seen.shape[0] > 0:
+            note_readout(self.tables.norms, self.gpi_readout, self.tables.margins)
+
+    def look(self, cell: int, c: int, state: Reals) -> int:
+        """GPI over those that can win; i and c are evaluated in any case."""
+        weights, gpi_readout, clip, search = self.weights, self.gpi_readout, self.clip, self.search
+        i = weights.shape[0] - 1
+        if self.tables.seen.shape[0] > 0:
+            bound_policies(self.tables, weights, cell, state, gpi_readout, search.bound)
+        else:
+            fill(search.bound, np.inf)
+        search.how_many[0] = 0
+        evaluate(i, weights, state, gpi_readout, clip, search)
+        if c != i:
+            evaluate(c, weights, state, gpi_readout, clip, search)
+        return best_policy(weights, state, gpi_readout, clip, search)
+
+    def greedy_action(self, k: int) -> int:
+        """Of a policy that has been evaluated."""
+        return first_largest(self.search.q[k])
+
+    def recall(self, c: int, action: int, state: Reals, value_i: Reals, value_c: Reals) -> None:
+        """Known from the search, unless that ran on folded weights."""
+        i = self.theta.shape[0] - 1
+        copy_value(self.theta, self.weights, self.search.values, i, action, state, value_i)
+        if c != i:
+            copy_value(self.theta, self.weights, self.search.values, c, action, state, value_c)
+
+    def add_next(
+        self, cell: int, c: int, state: Reals, gamma: float, target_i: Reals, target_c: Reals
+    ) -> None:
+        """target_{k,d} += gamma theta_{k,abar,d} . s."""
+        theta, weights, values, own = self.theta, self.weights, self.search.values, self.own_values
+        i, D = theta.shape[0] - 1, target_i.shape[0]
+        abar = first_largest(self.search.q[self.look(cell, c, state)])
+        copy_value(theta, weights, values, i, abar, state, self.next_value)
+        for d in range(D):
+            target_i[d] += gamma * self.next_value[d]
+        if c != i:
+            # All actions of policy c, under the reward of its own task.
+            copy_value(theta, weights, values, c, 0, state, own[0])
+            read_out(own, 0, self.readouts[c], self.clip, self.own_q)
+            abar = first_largest(self.own_q[0])
+            for d in range(D):
+                target_c[d] += gamma * own[0, abar * D + d]
+
+    def descend(self, c: int, action: int, state: Reals, error_i: Reals, error_c: Reals, rate: float) -> bool:
+        """theta_{k,a,d} += rate error_{k,d} s."""
+        theta, weights, finite = self.theta, self.weights, True
+        i, D = theta.shape[0] - 1, error_i.shape[0]
+        for e in range(1 if c == i else 2):
+            k, error = learner(e, i, c), error_i if e == 0 else error_c
+            finite = descend(theta, k, action * D, state, error, rate) and finite
+            if weights.shape[1] != theta.shape[1]:
+                fold(theta, k, action, self.readouts[i], weights)
+            if self.tables.seen.shape[0] > 0 and e == 1:
+                note_update(self.tables, k, action, weights, self.gpi_readout)
+        return finite
+
+    def look_again(self, c: int, action: int, state: Reals) -> int:
+        """All values are known but for the action that has learned."""
+        weights, gpi_readout, clip, search = self.weights, self.gpi_readout, self.clip, self.search
+        i, outputs = weights.shape[0] - 1, gpi_readout.shape[0]
+        for e in range(1 if c == i else 2):
+            evaluate_again(
+                learner(e, i, c), action * outputs, (action + 1) * outputs, weights, state, gpi_readout,
+                clip, search,
+            )  # fmt: skip
+        return best_policy(weights, state, gpi_readout, clip, search)
+
+
+@part()
+def copy_value(
+    theta: Reals, weights: Reals, values: Reals, k: int, action: int, state: Reals, value: Reals
+) -> None:
+    """Rows of theta_k . s from those of an action on, as many as there is room for.
+
+    The search knows them, unless it ran on folded weights.
+    """
+    first = action * value.shape[0]
+    if weights.shape[1] != theta.shape[1]:
+        action_values(theta, k, first, state, value)
+    else:
+        copy_from(values, k, first, value)

@@ -1,0 +1,95 @@
+"""What the compiled loop asks of a world: a NamedTuple of arrays and numbers with a few methods.
+
+    class Walk(NamedTuple):
+        position: IntArray                              what changes is in arrays
+        length: int
+
+        def reset(self, rng):                           begin an episode
+            self.position[0] = rng.integers(self.length)
+
+        def step(self, action, rng):                    make a step; True where it ends the episode
+            self.position[0] += 2 * action - 1
+            return not 0 < self.position[0] < self.length - 1
+
+        def encode(self, state):                        write the state's code; it comes filled with zeros
+            state[self.position[0]] = 1
+
+        def feature(self):                              the number of the feature that the step has shown
+            return 1 if self.position[0] == self.length - 1 else 0
+
+A world with features in a box has `features(phi)` in place of `feature()`: it writes phi. Whatever is random
+is drawn from `rng`, a `numpy.random.Generator`. The methods are plain Python for whoever calls them (the
+Gymnasium environment: `sfr_fa.environments.world_env`) and are compiled into the loop, where they draw the
+same numbers. So they use what Numba compiles, and share code in functions marked `numba.njit`.
+
+Methods of worlds that are not ours check every index: one outside an array is an IndexError, as in Python.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Collection
+from typing import Any, Protocol
+
+import numpy as np
+from numba import types
+from numba.extending import overload_method
+
+from sfr_fa.kernels.arrays import FOR_PYTHON_ONLY, Reals
+
+
+class Moves(Protocol):
+    """What every world has."""
+
+    def reset(self, rng: np.random.Generator) -> None:
+        """Begin an episode."""
+
+    def step(self, action: int, rng: np.random.Generator) -> bool:
+        """Make a step; whether it ended the episode."""
+
+    def encode(self, state: Reals) -> None:
+        """Write the code of the present state into an array of zeros."""
+
+
+class World(Moves, Protocol):
+    """What compiled code may ask of a world; each has `feature` or `features`."""
+
+    def feature(self) -> int:
+        """The number of the feature that the last step has shown, if features are a finite set."""
+
+    def features(self, phi: Reals) -> None:
+        """Write the features that the last step has shown, if they fill a box."""
+
+    def cell(self) -> int:
+        """In which cell of the GPI filter the present state is; a world without cells is not filtered."""
+
+
+def _no_cell(self: Any) -> int:
+    return 0
+
+
+def compile_methods(protocol: type, called: Collection[str] = (), **options: Any) -> None:
+    """Let compiled code call the methods of a protocol on any NamedTuple whose class has them.
+
+    Numba asks with the types of a call, and compiles the function that it is given for them. A call passes
+    every array of a tuple on, which takes as long as a short method does; so methods are inlined, except for
+    those that are `called`, which saves time of compilation.
+    """
+    for name, stub in vars(protocol).items():
+        if not inspect.isfunction(stub) or name.startswith("_"):
+            continue
+
+        def method_of(self: Any, *arguments: Any, name: str = name) -> Any:
+            found = getattr(self.instance_class, name, _no_cell if name == "cell" else None)
+            return getattr(found, "py_func", found)
+
+        # Numba reads the parameters of the call from here.
+        method_of.__signature__ = inspect.signature(stub)  # type: ignore[attr-defined]
+        method_options = {**options, "forceinline": name not in called}
+        register: Any = overload_method
+        register(types.BaseNamedTuple, name, strict=False, jit_options=method_options)(method_of)
+
+
+# Whether indices are checked is left to the loop that calls a world: `sfr_fa.kernels.loop_for`.
+compile_methods(Moves, **FOR_PYTHON_ONLY)
+compile_methods(World, **FOR_PYTHON_ONLY)
