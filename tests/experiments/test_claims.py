@@ -251,7 +251,7 @@ def test_the_command(like_the_paper, tmp_path, capsys):
     content = json.loads((tmp_path / "c.json").read_text())["claims"]
     assert content["results/racer-csfr-best"]["verdict"] == "REPRODUCED"
     assert content["results/racer-csfr-best"]["as_expected"]
-    assert not content["results/object-linear-model-based"]["as_expected"]
+    assert not content["results/nonlinearity-half"]["as_expected"]
 
 
 def test_published_tables_decide_the_ledger(like_the_paper, tmp_path):

@@ -59,7 +59,7 @@ def test_the_grid_of_the_racer_is_the_papers():
 def test_figures_have_the_agents_of_the_papers_tables():
     tables = ["Q", "SF", "SF-R", "SF-4", "SF-8", "SFR", "SFR-R", "CSFR-4", "MB SFR", "MB SFR-R"]
     for name in ("object_collection_linear", "object_collection_general", "barreto"):
-        assert list(load_config(name).labels) == tables
+        assert list(load_config(name).labels) == [*tables, "MB SFR, squares"]
     assert list(load_config("racer").labels) == [
         "Q",
         "SF",
