@@ -9,8 +9,9 @@ from sfr_theory import __version__
 try:
     from sfr_fa.environments.registration import register_environments
 except ModuleNotFoundError as error:
-    raise ImportError(
-        f"sfr_fa needs {error.name}, which is not installed; pip install 'sfr[fa]', in a checkout '.[fa]'"
+    raise ModuleNotFoundError(
+        f"sfr_fa needs {error.name}, which is not installed; pip install 'sfr[fa]', in a checkout '.[fa]'",
+        name=error.name,
     ) from error
 
 __all__ = ["__version__"]

@@ -64,7 +64,8 @@ def test_flags_exist(page):
     for module, line in re.findall(
         r"python -m ((?:experiments|sfr_theory|proofs_checks)[a-z_.]*)([^#`\n]*)", page.read_text()
     ):
-        command = importlib.import_module("proofs_checks.__main__" if module == "proofs_checks" else module)
+        is_package = importlib.util.find_spec(module).submodule_search_locations is not None
+        command = importlib.import_module(f"{module}.__main__" if is_package else module)
         known = {field.name.replace("_", "-") for field in dataclasses.fields(command.Options)}
         assert set(re.findall(r"--([a-z-]+)", line)) <= known, line
 

@@ -154,7 +154,7 @@ def test_the_demo_writes_a_whole_page(tmp_path):
     assert "What this demo has run" in page
     assert page.count("<img ") >= 3 + 3 + 2  # theory, environments, the experiment
     assert "unexpected'" not in page
-    assert len(page) < 2_000_000
+    assert len(page) < 2_500_000
 
 
 # --- Results of experiments

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from sfr_fa.agents import AGENT_SPECS, GpiAgent, LearnedFeatures, Transition, make_agent
+from sfr_fa.agents import AGENT_SPECS, GpiAgent, LearnedFeatures, Transition, make_agent, squares
 from sfr_fa.feature_spaces import BoxFeatures, DiscreteFeatures
 from sfr_fa.streams import Streams
 from sfr_fa.tasks import AdditiveTask, LinearTask, TableTask, Task
@@ -206,7 +206,9 @@ class Listing:
             return exponentials / exponentials.sum()
 
         p = softmax()
-        slope = 2 * (p - observed) @ (np.diag(p) - np.outer(p, p))
+        slope = p - observed  # eq:sf_model_update
+        if self.agent.cumulant.rule is squares:  # as listed
+            slope = 2 * slope @ (np.diag(p) - np.outer(p, p))
         self.model[step.action] = self.model[step.action] - BETA * np.outer(slope, step.state)
         return softmax()
 

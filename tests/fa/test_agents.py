@@ -22,7 +22,7 @@ from sfr_fa.agents import (
     squares_averaged_over_dimensions,
 )
 from sfr_fa.agents.approximators import stacked_values
-from sfr_fa.agents.cumulants import TentCode
+from sfr_fa.agents.cumulants import TentCode, squares
 from sfr_fa.agents.readouts import LearnedReadout
 from sfr_fa.feature_spaces import OBJECT_COLLECTION_FEATURES, DiscreteFeatures
 from sfr_fa.streams import Streams
@@ -60,6 +60,10 @@ def test_mlp_reward_models_follow_the_listing(name: str) -> None:
     check_follows_listing(name, reward_model=MlpRewardModel, tasks=2)
 
 
+def test_the_one_step_model_as_printed_follows_the_listing() -> None:
+    check_follows_listing("MB SFR", model_rule=squares, tasks=2)
+
+
 @pytest.mark.parametrize("name", AGENT_SPECS)
 @pytest.mark.parametrize("approximator", [LinearPerAction, FeatureSubnetworks])
 def test_one_step_is_autograd_of_the_printed_loss(name: str, approximator: type) -> None:
@@ -80,7 +84,7 @@ def test_one_step_is_autograd_of_the_printed_loss(name: str, approximator: type)
     q = (next_values.clamp(min=0) if agent.cumulant.nonnegative else next_values) @ readout
     if name.startswith("MB"):
         with torch.no_grad():
-            cumulant = agent.cumulant.model(torch.from_numpy(state)[None])[0, 1]
+            cumulant = agent.cumulant.model(torch.from_numpy(state)[None])[0, 1].softmax(-1)
     else:
         phi = agent.feature_map(step)
         cumulant = torch.tensor(agent.cumulant.observe(torch.zeros(0), 1, phi, 0.7))
