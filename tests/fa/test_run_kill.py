@@ -187,7 +187,7 @@ def test_progress_on_a_terminal(config, tmp_path):
     )  # fmt: skip
     os.close(other_end)
     try:
-        shown = read_terminal(terminal, process, until=b"3/6 trials")
+        shown = read_terminal(terminal, process, until=b"1/6 trials")
         os.killpg(process.pid, signal.SIGINT)
         shown += read_terminal(terminal, process)
         assert process.wait(60) == 130
@@ -200,8 +200,8 @@ def test_progress_on_a_terminal(config, tmp_path):
     lines = re.findall(r"(\d)/6 trials \S+ +(\d+) %  ([\d,-]+) steps/s +(\d:\d\d:\d\d|-:--:--) left", plain)
     assert lines[0] == ("0", "0", "-", "-:--:--")
     trials, percent, speed, left = lines[-1]
-    assert int(trials) >= 3
-    assert int(percent) >= 50
+    assert int(trials) >= 1
+    assert int(percent) >= 16
     assert int(speed.replace(",", "")) > 0
     assert left.startswith("0:0")
     assert shown.rindex("\x1b[?25h") > shown.rindex("\x1b[?25l"), "the cursor is back"

@@ -104,7 +104,7 @@ def test_your_own_config_is_found_by_its_path(tmp_path):
         ("1/0", "ZeroDivisionError"),
         ("AgentSetup('x', 'SFRR')", "there is no agent 'SFRR'"),
         ("AgentSetup('x', 'nowhere:ROW')", "nowhere:ROW"),
-        ("AgentSetup('x', 'math:pi')", "must be an AgentSpec"),
+        ("AgentSetup('x', 'math:pi')", "AgentSpec"),
         ("AgentSetup('x', 'SF-h')", "learns features and needs it"),
         ("AgentSetup('x', 'Q', clipping='maybe')", "no clipping 'maybe'"),
         ("AgentSetup('x', 'Q', learning_rate=-1)", "learning_rate of x is -1"),
