@@ -1,4 +1,4 @@
-"""How fast the engines are: microseconds a step, against the listing written plainly in PyTorch.
+"""How fast the engines are: microseconds per step, against the listing written plainly in PyTorch.
 
 Three ways to run the same agent, timed in one process, one after another, on the same stored policies:
 
@@ -6,12 +6,12 @@ Three ways to run the same agent, timed in one process, one after another, on th
     reference   our PyTorch engine: stacked policies, autograd for the updates
     compiled    our Numba engine: a whole task in one call
 
-SFR on object collection with K = 1 ... 300 policies and CSFR on the racer with K = 1 ... 40, float32, one
-core. Policies come from short tasks, learned first. Times are processor time of the fastest of several
-repeats, since others may share the machine; what counts are ratios. A step of the compiled engine is measured
-over 20,000, the packing of weights included.
+SFR on object collection with K = 1 ... 300 policies, CSFR on the racer with K = 1 ... 40 and SFR in a world
+of a user (examples/own_world.py), float32, one core. Policies come from short tasks, learned first. Times are
+processor time of the fastest of several repeats, since others may share the machine; what counts are ratios.
+A step of the compiled engine is measured over 20,000, the packing of weights included.
 
-Full GPI (K = 300, the compiled engine without its filter) must read every weight once a step, padding
+Full GPI (K = 300, the compiled engine without its filter) must read every weight once per step, padding
 included. Its limit is the rate at which a compiled, vectorised sum reads an array of the same size over and
 over.
 
@@ -21,6 +21,7 @@ them are interpolated. `--whole` runs them. Last, the same tasks run in one proc
 
 from __future__ import annotations
 
+import importlib
 import multiprocessing
 import os
 import resource
@@ -52,6 +53,8 @@ from sfr_theory import cli
 from sfr_theory.errors import InputError
 
 SEED = 1
+own_world = importlib.import_module("examples.own_world")
+"""Examples are written for readers, without types."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +98,11 @@ RACER = Setting(
     },
     policies=(1, 10, 40), module=SubnetworksXi.of_policy, cumulant=_encode, tasks=40, steps=200_000,
 )  # fmt: skip
+OWN_WORLD = Setting(
+    title="SFR, examples/own_world.py", agent="SFR", environment=own_world.environment,
+    task=lambda rng: sample_general_task(rng, own_world.FEATURES), settings={**LINEAR, "learning_rate": 0.1},
+    policies=(1, 10), cumulant=OBJECTS.cumulant,
+)  # fmt: skip
 
 _ONLINE = {"reward_learning_rate": 0.025}
 _MLP = {**_ONLINE, "reward_model": MlpRewardModel}
@@ -128,7 +136,7 @@ WHY = {
     "growth": "every step reads bounds for all K policies, five numbers for each of their rows",
     "bandwidth": "each row ends in a sum across a vector register, and each policy in a readout",
     "plain": "see the microseconds above: PyTorch's speed on this machine enters, too",
-    "run": "a slower or shared core; see the microseconds a step",
+    "run": "a slower or shared core; see the microseconds per step",
     "compile": "each kernel is one large function, compiled for float32 and for float64",
     "pair": "two runs share the last level of cache, where the weights of 300 policies are",
 }
@@ -182,7 +190,7 @@ class Goal:
 
 @dataclass
 class Timings:
-    """Microseconds a step of one setting: engine -> K -> time."""
+    """Microseconds per step of one setting: engine -> K -> time."""
 
     setting: Setting
     plain: dict[int, float] = field(default_factory=dict)
@@ -379,7 +387,7 @@ def seconds_beside(processes: int) -> float:
 
 
 def timing_table(timings: Timings) -> Table:
-    table = Table(title=f"{timings.setting.title}: microseconds a step, float32", title_justify="left")
+    table = Table(title=f"{timings.setting.title}: microseconds per step, float32", title_justify="left")
     table.add_column("K, stored policies")
     for K in timings.compiled:
         table.add_column(str(K), justify="right")
@@ -430,6 +438,8 @@ def main(options: Options) -> int:
     console.print(timing_table(objects))
     racer, _, _ = measure(RACER, options)
     console.print(timing_table(racer))
+    own, _, _ = measure(OWN_WORLD, options)
+    console.print(timing_table(own))
 
     K, K_racer = max(OBJECTS.policies), max(RACER.policies)
     full_gpi = at_task(OBJECTS, "compiled", state, task, gpi_filter=False)
@@ -440,7 +450,7 @@ def main(options: Options) -> int:
     reading = size / full * 1e6
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
     console.print(
-        f"Full GPI, K = {K}: {full:.1f} us a step; it reads {reading / 1e9:.1f} of {limit / 1e9:.1f} GB/s. "
+        f"Full GPI, K = {K}: {full:.1f} us per step; it reads {reading / 1e9:.1f} of {limit / 1e9:.1f} GB/s. "
         f"With the filter a step is {full / objects.compiled[K]:.1f} times faster.\n"
         f"Memory: {peak / 1e6:,.0f} MB at its peak, Python, PyTorch and Numba included."
     )
@@ -486,7 +496,7 @@ def main(options: Options) -> int:
                     name: getattr(timings, name)
                     for name in ("plain", "reference", "compiled", "weight_bytes")
                 }
-                for timings in (objects, racer)
+                for timings in (objects, racer, own)
             },
             "full_gpi": {"microseconds_a_step": full, "bytes_a_second": reading, "limit": limit},
             "peak_memory_bytes": peak,

@@ -34,6 +34,18 @@ def test_an_environment_of_ones_own():
 
 
 @pytest.mark.slow
+def test_a_world_of_ones_own_runs_at_the_speed_of_compiled_code():
+    """The paths of both engines are compared in tests/fa/test_own_world.py."""
+    rewards, times = (
+        [float(number) for number in re.findall(pattern, run("own_world.py"))]
+        for pattern in (r": (\S+) per 1,000 steps", r"(\S+) microseconds per step")
+    )
+    assert min(rewards[:3]) > 10
+    compiled, reference = times
+    assert reference > 50 * compiled
+
+
+@pytest.mark.slow
 def test_the_one_step_model_as_printed_neglects_objects():
     """docs/results.md: at the paper's middle rate less than a fifth of the truth; cross-entropy is right."""
     lines = re.findall(r"^(\w+), rate (\S+): (.*)$", run("one_step_model.py"), re.MULTILINE)

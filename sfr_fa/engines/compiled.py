@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import copy
+import re
 from typing import Any
 
 import gymnasium
 import numpy as np
+from numba.core.errors import NumbaError
 
 from sfr_fa.agents import GpiAgent
 from sfr_fa.engines import packing
@@ -85,7 +87,17 @@ class CompiledEngine(Engine):
             raise InputError(
                 f'{name} has used an index outside one of its arrays; the engine "reference" shows where'
             ) from None
+        except NumbaError as error:
+            raise InputError(f"{name} cannot be compiled: {_reason(str(error))}") from error
         if outcome[3] == loop.OUTSIDE:
             # Numbers that are none of a feature space get a sentence of their own.
             self.space.check(shown_features(self.world, self.space))
         return outcome
+
+
+def _reason(message: str) -> str:
+    """What Numba says last, and of which line: the innermost of many."""
+    places = re.findall(r"During: typing of .* at (.*) \((\d+)\)", message)
+    reasons = re.findall(r"\w*Error: (.+)", message) or message.strip().splitlines()
+    path, line = places[0] if places else ("its source", "?")
+    return f"{path}, line {line}: {reasons[-1]}"

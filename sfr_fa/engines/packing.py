@@ -35,7 +35,7 @@ from sfr_fa.agents.readouts import LearnedOnline, LearnedReadout
 from sfr_fa.feature_spaces import DiscreteFeatures, FeatureSpace
 from sfr_fa.kernels import loop
 from sfr_fa.kernels.arrays import padded
-from sfr_fa.kernels.linear import PADDING
+from sfr_fa.kernels.linear import PADDING, ROWS_AT_ONCE
 from sfr_fa.kernels.linear_values import LinearValues
 from sfr_fa.kernels.mlp import INPUTS_AT_ONCE, pack, unpack
 from sfr_fa.kernels.network_values import NetworkValues
@@ -90,8 +90,10 @@ class LinearFamily:
         agent = self.agent
         weight = agent.policies.parameters["weight"].numpy()[agent.participants]
         K, A, D, S = weight.shape
+        theta = np.zeros((K, padded(A * D, ROWS_AT_ONCE), self.state_width), self.feature_dtype)
+        theta[:, : A * D, :S] = weight.reshape(K, A * D, S)
         return LinearValues.new(
-            wide(weight.reshape(K, A * D, S), self.state_width, self.feature_dtype),
+            theta,
             _readouts(agent),
             S,
             A,
@@ -103,9 +105,8 @@ class LinearFamily:
 
     def unpack(self, values: LinearValues) -> None:
         weight = self.agent.policies.parameters["weight"].numpy()
-        weight[self.agent.participants] = values.theta[..., : self.agent.state_dim].reshape(
-            -1, *weight.shape[1:]
-        )
+        _, A, D, S = weight.shape
+        weight[self.agent.participants] = values.theta[:, : A * D, :S].reshape(-1, A, D, S)
 
 
 class NetworkFamily:

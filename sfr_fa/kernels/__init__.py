@@ -28,7 +28,7 @@ from typing import Any
 
 import numba
 
-from sfr_fa.kernels.arrays import FOR_PYTHON_ONLY
+from sfr_fa.kernels.arrays import UNCHECKED
 from sfr_fa.kernels.loop import run_task
 
 _HERE = Path(__file__).parent
@@ -40,17 +40,13 @@ def loop_for(world: type) -> Callable[..., tuple[float, int, int, int]]:
     sources = sorted({*_HERE.glob("*.py"), *_source_of(world)})
     # A class of a script is another one in every process, and is never found in the cache.
     cache = bool(_source_of(world)) and world.__module__ != "__main__"
-    # Our own indices are right; those of others are checked, as in Python.
-    ours = world.__module__.startswith(__name__ + ".")
     settings: Any = numba.config
     given = settings.CACHE_DIR
     # The loop takes its folder when it is decorated, so that other users of Numba keep theirs.
     settings.CACHE_DIR = _cache_folder(given, sources) if cache else given
     try:
         # Without the lock of the interpreter, so that Ctrl-C and progress are served meanwhile.
-        compiled: Callable[..., Any] = numba.njit(
-            cache=cache, nogil=True, boundscheck=not ours, **FOR_PYTHON_ONLY
-        )(run_task)
+        compiled: Callable[..., Any] = numba.njit(cache=cache, nogil=True, **UNCHECKED)(run_task)
     finally:
         settings.CACHE_DIR = given
     return compiled

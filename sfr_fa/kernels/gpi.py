@@ -19,7 +19,7 @@ import numpy as np
 
 from sfr_fa.kernels.arrays import Integers, Reals, padded, part
 from sfr_fa.kernels.gpi_filter import LANES
-from sfr_fa.kernels.linear import policy_values, read_out
+from sfr_fa.kernels.linear import ROWS_AT_ONCE, policy_values, read_out
 
 
 class Search(NamedTuple):
@@ -73,7 +73,8 @@ def evaluate_again(
     A correction by delta s . s' would be cheaper still, but rounds differently: two policies that equal
     updates have made equal, as happens in front of a wall, would not tie any more.
     """
-    policy_values(weights, k, first - first % 4, -(-last // 4) * 4, state, search.values)
+    begin, end = first - first % ROWS_AT_ONCE, -(-last // ROWS_AT_ONCE) * ROWS_AT_ONCE
+    policy_values(weights, k, begin, end, state, search.values)
     search.best[k] = read_out(search.values, k, readout, clip, search.q)
 
 

@@ -121,15 +121,15 @@ def cell_bases(centres: tuple[float, ...], sigma: float) -> FloatArray:
 
 
 def new_filter(
-    bases: FloatArray, weights: Reals, state_dim: int, num_actions: int, steps: int, *, clip: bool
+    bases: FloatArray, weights: Reals, state_dim: int, num_actions: int, D: int, steps: int, *, clip: bool
 ) -> Filter:
-    """A filter for weights (K, A D, S) and a task of so many steps, that knows nothing yet.
+    """A filter for weights (K, A D or more, S) and a task of so many steps, that knows nothing yet.
 
     bases (G, r, P) come from `cell_bases`; without cells it is switched off.
     """
-    K, rows, S = weights.shape
+    K, _, S = weights.shape
     cells, r, P = bases.shape
-    D = rows // num_actions
+    rows = num_actions * D
     if not cells:
         K = steps = 0
     columns, dtype = num_actions * padded(K, LANES), weights.dtype

@@ -16,7 +16,9 @@ import numpy as np
 from sfr_fa.kernels.arrays import REASSOCIATE, Reals, part
 
 PADDING = 16
-"""Rows are padded to a multiple of this, a whole number of vector registers."""
+"""States are padded to a multiple of this, a whole number of vector registers..."""
+ROWS_AT_ONCE = 4
+"""... and policies to a multiple of so many rows, which `policy_values` reads together."""
 
 
 @part(fastmath=REASSOCIATE)
@@ -30,7 +32,7 @@ def dot(x: Reals, y: Reals) -> float:
 
 @part(fastmath=REASSOCIATE)
 def policy_values(theta: Reals, k: int, first: int, last: int, state: Reals, values: Reals) -> None:
-    """values[k, r] = theta[k, r] . s for rows first <= r < last, both multiples of 4.
+    """values[k, r] = theta[k, r] . s for rows first <= r < last, both multiples of ROWS_AT_ONCE.
 
     Indices are unsigned: signed ones may count from the end, and looking after that costs time.
     """

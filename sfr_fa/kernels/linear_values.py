@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sfr_fa.kernels.arrays import Reals, copy_from, fill, part
+from sfr_fa.kernels.arrays import Reals, copy_from, fill, padded, part
 from sfr_fa.kernels.gpi import Search, best_policy, evaluate, evaluate_again, new_search
 from sfr_fa.kernels.gpi_filter import (
     Filter,
@@ -21,7 +21,7 @@ from sfr_fa.kernels.gpi_filter import (
     note_readout,
     note_update,
 )
-from sfr_fa.kernels.linear import action_values, descend, first_largest, fold, read_out
+from sfr_fa.kernels.linear import ROWS_AT_ONCE, action_values, descend, first_largest, fold, read_out
 from sfr_fa.kernels.values import learner
 
 
@@ -29,14 +29,15 @@ class LinearValues(NamedTuple):
     """K policies, the last one is learned."""
 
     theta: Reals
-    """(K, A D, S)."""
+    """(K, A D or more, S): rows are padded to a multiple of ROWS_AT_ONCE, states to one of PADDING."""
     readouts: Reals
     """(K, D): v_k of each policy's own task."""
     weights: Reals
-    """What GPI compares: theta, or (K, A, S) if it is folded..."""
+    """What GPI compares: theta, or (K, A or more, S) if it is folded..."""
     gpi_readout: Reals
     """... and the readout of it: v_i, or 1."""
     clip: bool
+    folds: bool
     search: Search
     tables: Filter
     own_values: Reals
@@ -59,27 +60,28 @@ class LinearValues(NamedTuple):
         steps: int,
     ) -> LinearValues:
         """Room for a task of so many steps; without bases of cells nothing is filtered."""
-        (K, rows, S), dtype = theta.shape, theta.dtype
-        weights = np.zeros((K, num_actions, S), dtype) if folds else theta
+        (K, _, S), dtype, D = theta.shape, theta.dtype, readouts.shape[1]
+        weights = np.zeros((K, padded(num_actions, ROWS_AT_ONCE), S), dtype) if folds else theta
         return LinearValues(
             theta,
             readouts,
             weights,
             gpi_readout=np.ones(1, dtype) if folds else readouts[-1],
             clip=clip,
+            folds=folds,
             search=new_search(K, weights.shape[1], num_actions, dtype),
-            tables=new_filter(bases, weights, state_dim, num_actions, steps, clip=clip),
-            own_values=np.zeros((1, rows), dtype),
+            tables=new_filter(bases, weights, state_dim, num_actions, 1 if folds else D, steps, clip=clip),
+            own_values=np.zeros((1, num_actions * D), dtype),
             own_q=np.zeros((1, num_actions), dtype),
-            next_value=np.zeros(readouts.shape[1], dtype),
+            next_value=np.zeros(D, dtype),
         )
 
     def begin_task(self) -> None:
         """Fold, and fill the tables of the filter."""
         theta, weights, v = self.theta, self.weights, self.readouts[self.readouts.shape[0] - 1]
-        if weights.shape[1] != theta.shape[1]:
+        if self.folds:
             for k in range(theta.shape[0]):
-                for a in range(weights.shape[1]):
+                for a in range(self.search.q.shape[1]):
                     fold(theta, k, a, v, weights)
         if self.tables.seen.shape[0] > 0:
             begin_filter(self.tables, weights, self.gpi_readout)
@@ -110,23 +112,23 @@ class LinearValues(NamedTuple):
     def recall(self, c: int, action: int, state: Reals, value_i: Reals, value_c: Reals) -> None:
         """Known from the search, unless that ran on folded weights."""
         i = self.theta.shape[0] - 1
-        copy_value(self.theta, self.weights, self.search.values, i, action, state, value_i)
+        copy_value(self.theta, self.folds, self.search.values, i, action, state, value_i)
         if c != i:
-            copy_value(self.theta, self.weights, self.search.values, c, action, state, value_c)
+            copy_value(self.theta, self.folds, self.search.values, c, action, state, value_c)
 
     def add_next(
         self, cell: int, c: int, state: Reals, gamma: float, target_i: Reals, target_c: Reals
     ) -> None:
         """target_{k,d} += gamma theta_{k,abar,d} . s."""
-        theta, weights, values, own = self.theta, self.weights, self.search.values, self.own_values
+        theta, folds, values, own = self.theta, self.folds, self.search.values, self.own_values
         i, D = theta.shape[0] - 1, target_i.shape[0]
         abar = first_largest(self.search.q[self.look(cell, c, state)])
-        copy_value(theta, weights, values, i, abar, state, self.next_value)
+        copy_value(theta, folds, values, i, abar, state, self.next_value)
         for d in range(D):
             target_i[d] += gamma * self.next_value[d]
         if c != i:
             # All actions of policy c, under the reward of its own task.
-            copy_value(theta, weights, values, c, 0, state, own[0])
+            copy_value(theta, folds, values, c, 0, state, own[0])
             read_out(own, 0, self.readouts[c], self.clip, self.own_q)
             abar = first_largest(self.own_q[0])
             for d in range(D):
@@ -139,7 +141,7 @@ class LinearValues(NamedTuple):
         for e in range(1 if c == i else 2):
             k, error = learner(e, i, c), error_i if e == 0 else error_c
             finite = descend(theta, k, action * D, state, error, rate) and finite
-            if weights.shape[1] != theta.shape[1]:
+            if self.folds:
                 fold(theta, k, action, self.readouts[i], weights)
             if self.tables.seen.shape[0] > 0 and e == 1:
                 note_update(self.tables, k, action, weights, self.gpi_readout)
@@ -159,14 +161,14 @@ class LinearValues(NamedTuple):
 
 @part()
 def copy_value(
-    theta: Reals, weights: Reals, values: Reals, k: int, action: int, state: Reals, value: Reals
+    theta: Reals, folds: bool, values: Reals, k: int, action: int, state: Reals, value: Reals
 ) -> None:
     """Rows of theta_k . s from those of an action on, as many as there is room for.
 
     The search knows them, unless it ran on folded weights.
     """
     first = action * value.shape[0]
-    if weights.shape[1] != theta.shape[1]:
+    if folds:
         action_values(theta, k, first, state, value)
     else:
         copy_from(values, k, first, value)

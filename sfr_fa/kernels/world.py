@@ -5,7 +5,7 @@
         length: int
 
         def reset(self, rng):                           begin an episode
-            self.position[0] = rng.integers(self.length)
+            self.position[0] = rng.integers(0, self.length)
 
         def step(self, action, rng):                    make a step; True where it ends the episode
             self.position[0] += 2 * action - 1
@@ -27,15 +27,16 @@ Methods of worlds that are not ours check every index: one outside an array is a
 
 from __future__ import annotations
 
+import functools
 import inspect
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any, Protocol
 
 import numpy as np
 from numba import types
-from numba.extending import overload_method
+from numba.extending import overload_method, register_jitable
 
-from sfr_fa.kernels.arrays import FOR_PYTHON_ONLY, Reals
+from sfr_fa.kernels.arrays import FOR_PYTHON_ONLY, UNCHECKED, Reals
 
 
 class Moves(Protocol):
@@ -68,6 +69,17 @@ def _no_cell(self: Any) -> int:
     return 0
 
 
+@functools.cache
+def _with_checked_indices(method: Callable[..., Any], arguments: int) -> Callable[..., Any]:
+    """A method that calls another, which is compiled so that an index outside an array raises IndexError."""
+    checked = register_jitable(boundscheck=True, **FOR_PYTHON_ONLY)(method)
+    return (
+        lambda self: checked(self),
+        lambda self, one: checked(self, one),
+        lambda self, one, two: checked(self, one, two),
+    )[arguments]
+
+
 def compile_methods(protocol: type, called: Collection[str] = (), **options: Any) -> None:
     """Let compiled code call the methods of a protocol on any NamedTuple whose class has them.
 
@@ -80,8 +92,12 @@ def compile_methods(protocol: type, called: Collection[str] = (), **options: Any
             continue
 
         def method_of(self: Any, *arguments: Any, name: str = name) -> Any:
-            found = getattr(self.instance_class, name, _no_cell if name == "cell" else None)
-            return getattr(found, "py_func", found)
+            world = self.instance_class
+            found = getattr(world, name, _no_cell if name == "cell" else None)
+            found = getattr(found, "py_func", found)
+            if found is None or found is _no_cell or world.__module__.startswith(__package__ + "."):
+                return found
+            return _with_checked_indices(found, len(arguments))
 
         # Numba reads the parameters of the call from here.
         method_of.__signature__ = inspect.signature(stub)  # type: ignore[attr-defined]
@@ -90,6 +106,5 @@ def compile_methods(protocol: type, called: Collection[str] = (), **options: Any
         register(types.BaseNamedTuple, name, strict=False, jit_options=method_options)(method_of)
 
 
-# Whether indices are checked is left to the loop that calls a world: `sfr_fa.kernels.loop_for`.
-compile_methods(Moves, **FOR_PYTHON_ONLY)
-compile_methods(World, **FOR_PYTHON_ONLY)
+compile_methods(Moves, **UNCHECKED)
+compile_methods(World, **UNCHECKED)

@@ -26,7 +26,7 @@ class Policies:
         self.weights = np.zeros((len(weights), A * D, PADDED), dtype)
         self.weights[..., :S] = weights
         self.dtype, self.clip = np.dtype(dtype), clip
-        self.tables = gpi_filter.new_filter(BASES, self.weights, S, A, 100, clip=clip)
+        self.tables = gpi_filter.new_filter(BASES, self.weights, S, A, D, 100, clip=clip)
         self.readout = np.ones(D, dtype)
         compiled(gpi_filter.begin_filter)(self.tables, self.weights, self.readout)
 

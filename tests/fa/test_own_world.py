@@ -1,0 +1,222 @@
+"""Worlds of users: both engines walk the same path in them, and what is wrong with one gets a sentence."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+import torch
+from gymnasium.utils.env_checker import check_env
+
+from examples.own_world import FEATURES, environment
+from sfr_fa.agents import FeatureSubnetworks
+from sfr_fa.engines import EpisodeLimit, make_engine
+from sfr_fa.environments.world_env import PROBE_STEPS, WorldEnv
+from sfr_fa.feature_spaces import BoxFeatures, DiscreteFeatures
+from sfr_fa.tasks import LinearTask, sample_general_task, sample_linear_task
+from sfr_theory.errors import InputError
+
+torch.set_num_threads(1)
+
+RATES = {"SFR-R": {"reward_learning_rate": 0.1}, "MB SFR": {"model_learning_rate": 0.4}}
+
+
+def walk_both(make_environment, agent, tasks, steps=100, **changes):
+    """Actions of both engines through the same tasks, compared; and the weights, up to rounding."""
+    common = {"gamma": 0.9, "epsilon": 0.3, "learning_rate": 0.05, "dtype": torch.float64, "seed": 7}
+    settings = common | RATES.get(agent, {}) | changes
+    compiled, reference = (
+        make_engine(name, make_environment(), agent, **settings) for name in ("compiled", "reference")
+    )
+    assert compiled.name == "compiled"
+    for task in tasks:
+        ours, theirs = (engine.run_task(task, steps) for engine in (compiled, reference))
+        np.testing.assert_array_equal(ours.actions, theirs.actions)
+        np.testing.assert_array_equal(ours.gpi_counts, theirs.gpi_counts)
+        assert (ours.episodes, ours.steps) == (theirs.episodes, theirs.steps)
+        assert ours.total_reward == pytest.approx(theirs.total_reward, abs=1e-12)
+    for name, weights in compiled.agent.policies.parameters.items():
+        other = reference.agent.policies.parameters[name]
+        np.testing.assert_allclose(weights.numpy(), other.numpy(), rtol=0, atol=1e-10)
+    return ours
+
+
+def some_tasks(agent):
+    rng = np.random.default_rng(3)
+    sample = sample_linear_task if agent == "CSFR" else sample_general_task
+    return [sample(rng, FEATURES) for _ in range(6)]
+
+
+@pytest.mark.parametrize("agent", ["Q", "SF", "SFR", "SFR-R", "MB SFR", "CSFR"])
+def test_both_engines_walk_the_same_path_through_keys_and_doors(agent):
+    walk_both(environment, agent, some_tasks(agent))
+
+
+def test_limits_of_environment_and_engine():
+    assert walk_both(environment, "SFR", some_tasks("SFR")[:2], limit=EpisodeLimit(30)).episodes >= 4
+
+
+def test_networks():
+    walk_both(environment, "SFR", some_tasks("SFR")[:3], approximator=FeatureSubnetworks)
+
+
+def test_the_environment_keeps_gymnasiums_contract():
+    check_env(environment(), skip_render_check=True)
+
+
+# --- A world with features in a box ----------------------------------------------------------------
+
+
+class Drift(NamedTuple):
+    """A point on a line; its features are where it is and how far from 0.7."""
+
+    x: np.ndarray
+    late: np.ndarray
+    wrong: int
+    """What it does wrong once it is past the steps that it is tried for."""
+
+    def reset(self, rng):
+        self.x[0] = rng.random()
+
+    def step(self, action, rng):
+        self.late[0] += 1
+        self.x[0] = min(max(self.x[0] + 0.2 * (action - 1) + 0.05 * rng.standard_normal(), 0.0), 1.0)
+        return self.x[0] == 0.0
+
+    def encode(self, state):
+        for j in range(4):
+            state[j] = np.exp(-((self.x[0] - j / 3) ** 2) / 0.1)
+        if self.wrong == 1 and self.late[0] > 150:
+            state[4 + self.wrong] = 1
+
+    def features(self, phi):
+        phi[0] = 2 * self.x[0] if self.wrong == 2 and self.late[0] > 150 else self.x[0]
+        phi[1] = abs(self.x[0] - 0.7)
+
+
+def drift(wrong=0):
+    world = Drift(np.zeros(1), np.zeros(1, np.int64), wrong)
+    box = BoxFeatures(np.zeros(2), np.ones(2))
+    return WorldEnv(world, state_dim=5, num_actions=3, feature_space=box, episode_steps=30)
+
+
+@pytest.mark.parametrize("agent", ["Q", "SF", "CSFR"])
+def test_features_in_a_box_with_linear_values(agent):
+    walk_both(drift, agent, [LinearTask([1.0, -1.0]), LinearTask([-1.0, 0.5])])
+
+
+@pytest.mark.parametrize(("wrong", "sentence"), [(1, "index outside"), (2, "must lie between 0.0 and 1.0")])
+def test_what_goes_wrong_late_is_refused_by_compiled_code(wrong, sentence):
+    """As in Python: no index beyond an array is used, and no feature outside the box."""
+    assert PROBE_STEPS <= 150
+    engine = make_engine(
+        "compiled", drift(wrong), "SF", gamma=0.9, epsilon=1.0, learning_rate=0.01, dtype=torch.float64
+    )
+    engine.run_task(LinearTask([1.0, 0.0]), 100)
+    before = engine.agent.policies.parameters["weight"].numpy().copy()
+    with pytest.raises(InputError, match=sentence):
+        engine.run_task(LinearTask([0.0, 1.0]), 100)
+    np.testing.assert_array_equal(engine.agent.policies.parameters["weight"].numpy()[:1], before)
+
+
+# --- What is refused when an environment is made ---------------------------------------------------
+
+
+class Still(NamedTuple):
+    """The least of worlds."""
+
+    place: np.ndarray
+
+    def reset(self, rng):
+        self.place[0] = 0
+
+    def step(self, action, rng):
+        return False
+
+    def encode(self, state):
+        state[self.place[0]] = 1
+
+    def feature(self):
+        return 0
+
+
+class NoEncode(NamedTuple):
+    place: np.ndarray
+    reset, step, feature = Still.reset, Still.step, Still.feature
+
+
+class StepWithoutRng(NamedTuple):
+    place: np.ndarray
+    reset, encode, feature = Still.reset, Still.encode, Still.feature
+
+    def step(self, action):
+        return False
+
+
+class FarEncode(NamedTuple):
+    place: np.ndarray
+    reset, step, feature = Still.reset, Still.step, Still.feature
+
+    def encode(self, state):
+        state[len(state)] = 1
+
+
+class UnknownFeature(NamedTuple):
+    place: np.ndarray
+    reset, step, encode = Still.reset, Still.step, Still.encode
+
+    def feature(self):
+        return 2
+
+
+PLACE = np.zeros(1, np.int64)
+
+
+@pytest.mark.parametrize(
+    ("world", "place_and_fix"),
+    [
+        (NoEncode(PLACE), r"NoEncode .*encode\(state\)"),
+        (StepWithoutRng(PLACE), r"StepWithoutRng\.step takes \(action\).*\(action, rng\)"),
+        (FarEncode(PLACE), r"FarEncode\.encode.*out of bounds"),
+        (UnknownFeature(PLACE), r"UnknownFeature\.feature\(\) is 2.* 2, from 0"),
+        (Still("here"), r"Still\.place is 'here'.*array or a number"),
+        (Still(np.array(["here"])), r"Still\.place.*numbers"),
+        ((1, 2), "NamedTuple"),
+    ],
+)
+def test_what_is_no_world_is_refused(world, place_and_fix):
+    with pytest.raises(InputError, match=place_and_fix):
+        WorldEnv(world, state_dim=3, num_actions=2, feature_space=DiscreteFeatures([[0.0], [1.0]]))
+
+
+def test_a_world_for_a_box_needs_features():
+    with pytest.raises(InputError, match=r"Still .*features\(phi\)"):
+        WorldEnv(Still(PLACE), state_dim=3, num_actions=2, feature_space=BoxFeatures(np.zeros(1), np.ones(1)))
+
+
+class NotCompiled(NamedTuple):
+    place: np.ndarray
+    reset, encode, feature = Still.reset, Still.encode, Still.feature
+
+    def step(self, action, rng):
+        return bool({"a": [1], "b": 2}.get("c"))
+
+
+def test_what_numba_cannot_compile_names_the_line():
+    space = DiscreteFeatures([[0.0], [1.0]])
+    env = WorldEnv(NotCompiled(PLACE.copy()), state_dim=3, num_actions=2, feature_space=space)
+    engine = make_engine("compiled", env, "SFR", gamma=0.9, epsilon=0.1, learning_rate=0.1)
+    with pytest.raises(InputError, match=r"NotCompiled cannot be compiled: .*test_own_world\.py"):
+        engine.run_task(LinearTask([1.0]), 10)
+
+
+class Overriding(WorldEnv):
+    def step(self, action):
+        return super().step(action)
+
+
+def test_an_environment_that_does_more_than_its_world_runs_in_the_reference():
+    space = DiscreteFeatures([[0.0], [1.0]])
+    env = Overriding(Still(PLACE.copy()), state_dim=3, num_actions=2, feature_space=space)
+    with pytest.warns(UserWarning, match="Overriding has a step of its own"):
+        engine = make_engine("compiled", env, "SFR", gamma=0.9, epsilon=0.1, learning_rate=0.1)
+    assert engine.name == "reference"
