@@ -43,7 +43,7 @@ def loop_for(world: type) -> Callable[..., tuple[float, int, int, int]]:
     settings: Any = numba.config
     given = settings.CACHE_DIR
     # The loop takes its folder when it is decorated, so that other users of Numba keep theirs.
-    settings.CACHE_DIR = _cache_folder(given, sources) if cache else given
+    settings.CACHE_DIR = _cache_folder(given, sources, world.__module__) if cache else given
     try:
         # Without the lock of the interpreter, so that Ctrl-C and progress are served meanwhile.
         compiled: Callable[..., Any] = numba.njit(cache=cache, nogil=True, **UNCHECKED)(run_task)
@@ -59,9 +59,14 @@ def _source_of(world: type) -> tuple[Path, ...]:
         return ()
 
 
-def _cache_folder(parent: str, sources: list[Path]) -> str:
-    """Where code compiled from these sources is stored."""
-    digest = hashlib.sha256(b"\0".join(source.read_bytes() for source in sources)).hexdigest()
+def _cache_folder(parent: str, sources: list[Path], module: str) -> str:
+    """Where code compiled from these sources is stored.
+
+    The name of the world's module counts, too: Numba's index names it, and cannot be read where a file that
+    is imported under two names has been stored under the other.
+    """
+    content = b"\0".join((module.encode(), *(source.read_bytes() for source in sources)))
+    digest = hashlib.sha256(content).hexdigest()
     of_user = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
     for place in (parent or _HERE / "__pycache__", Path(of_user) / "sfr"):
         folder = Path(place) / f"kernels-{digest[:16]}"
