@@ -13,6 +13,7 @@ Exit code 0: every trial is finished. 1: some failed, and are named with their e
 from __future__ import annotations
 
 import contextlib
+import datetime
 import json
 import signal
 import time
@@ -23,7 +24,7 @@ from typing import Annotated, Any
 
 import tyro
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 
 from sfr_fa.engines import Engine
@@ -361,13 +362,10 @@ def _display(
     bar = Progress(
         TextColumn("{task.fields[trials]} trials"),
         BarColumn(),
-        TextColumn("{task.percentage:.0f} %  {task.fields[speed]} steps/s "),
-        TimeRemainingColumn(),
-        TextColumn("left"),
+        TextColumn("{task.percentage:.0f} %  {task.fields[speed]} steps/s  {task.fields[left]} left"),
         console=console,
         transient=True,
         refresh_per_second=2,
-        speed_estimate_period=600,  # agents differ in speed
     )
     started, next_count = time.monotonic(), 0.0
     finished: set[str] = set()
@@ -384,9 +382,8 @@ def _display(
     with bar:
         before = count()
         total = sum(trial.tasks * trial.steps for trial in trials)
-        task = bar.add_task(
-            "", total=total, completed=before, trials=f"{len(finished)}/{len(trials)}", speed="-"
-        )
+        trials_done = f"{len(finished)}/{len(trials)}"
+        task = bar.add_task("", total=total, completed=before, trials=trials_done, speed="-", left="-:--:--")
 
         def refresh() -> None:
             nonlocal next_count
@@ -397,8 +394,11 @@ def _display(
             done = count()
             # Where there are many trials or the disk is slow: at most a hundredth of the time.
             next_count = now + max(0.5, 100 * (time.monotonic() - now))
-            speed = f"{(done - before) / (now - started):,.0f}"
-            bar.update(task, completed=done, trials=f"{len(finished)}/{len(trials)}", speed=speed)
+            bar.update(task, completed=done, trials=f"{len(finished)}/{len(trials)}")
+            if done > before:
+                speed = (done - before) / (now - started)
+                left = str(datetime.timedelta(seconds=int((total - done) / speed)))
+                bar.update(task, speed=f"{speed:,.0f}", left=left)
 
         yield refresh
 
