@@ -18,6 +18,7 @@ ALLOWED = {
         "sfr_fa",
         "sfr_theory.__version__",
         "sfr_theory.gpi",
+        "sfr_theory.bounds.affine_distance",
         "sfr_theory.claims",
         "sfr_theory.atomic",
         "sfr_theory.cli",

@@ -2,25 +2,29 @@
 
 A rule is asked when a task starts, with the readouts v_1 ... v_i of all tasks so far, and answers with
 indices; the current policy i always takes part. Theorem 2 says that the policies nearest in reward carry the
-guarantee.
+guarantee; its sharp form, that a reward and its positive multiples plus constants count as one.
 
     all_policies   1 ... i
-    Nearest(m)     the m earlier policies whose readouts are nearest to v_i (largest difference of an entry)
+    Nearest(m)     the m earlier policies j with the smallest max |v_i - v_j|
+    Bound(m)       those with the smallest min over a > 0, c of max |v_i - a v_j - c|: the least sharp bound
     Recent(m)      the m before i
     Random(m)      m earlier ones, from a generator seeded by i, so that a resumed run draws alike
 
-A readout that is learned online says little when its task starts; `Nearest` is for rewards that are given.
+A readout that is learned online says little when its task starts; `Nearest` and `Bound` are for rewards that
+are given. The maximum is over entries of readouts, which for SFR are the rewards of all features.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
+from sfr_theory.bounds import affine_distance
 from sfr_theory.errors import InputError
 
 GpiPolicies = Callable[[Sequence[Tensor]], NDArray[np.int64]]
@@ -50,14 +54,30 @@ class _Few:
         raise NotImplementedError
 
 
+def _largest_difference(target: NDArray[Any], source: NDArray[Any]) -> NDArray[Any]:
+    return np.abs(target - source).max(axis=-1)
+
+
 @dataclass(frozen=True)
 class Nearest(_Few):
     """Those whose rewards are most like the current task's; the first of equally near ones."""
 
+    distance: ClassVar[Callable[..., NDArray[Any]]] = staticmethod(_largest_difference)
+
     def _earlier(self, readouts: Sequence[Tensor]) -> NDArray[np.int64]:
+        if len(readouts) == 1:
+            return np.arange(0)
         *earlier, current = (readout.detach().numpy() for readout in readouts)
-        distance = np.array([np.abs(readout - current).max() for readout in earlier])
+        sources = np.array(earlier)
+        distance = self.distance(np.broadcast_to(current, sources.shape), sources)
         return np.argsort(distance, kind="stable")[: self.count]
+
+
+@dataclass(frozen=True)
+class Bound(Nearest):
+    """Those that give the current task the sharpest guarantee."""
+
+    distance: ClassVar[Callable[..., NDArray[Any]]] = staticmethod(affine_distance)
 
 
 @dataclass(frozen=True)
@@ -78,11 +98,11 @@ class Random(_Few):
         return rng.choice(earlier, size=min(self.count, earlier), replace=False)
 
 
-RULES = {"nearest": Nearest, "recent": Recent, "random": Random}
+RULES = {"nearest": Nearest, "bound": Bound, "recent": Recent, "random": Random}
 
 
 def gpi_policies_by_name(text: str) -> GpiPolicies:
-    """ "all", "nearest 5", "recent 5" or "random 5"."""
+    """ "all", "nearest 5", "bound 5", "recent 5" or "random 5"."""
     if text == "all":
         return all_policies
     name, _, count = text.partition(" ")

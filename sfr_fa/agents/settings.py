@@ -86,7 +86,7 @@ class AgentSettings:
     clip: Clip | None = None
     """clip_at_zero or no_clip; by default what the cumulant allows."""
     gpi_policies: GpiPolicies = all_policies
-    """all_policies, or Nearest(m), Recent(m), Random(m) of sfr_fa.agents.gpi_policies."""
+    """all_policies, or Nearest(m), Bound(m), Recent(m), Random(m) of sfr_fa.agents.gpi_policies."""
     loss: Loss = summed_squares
     """summed_squares (the listings) or squares_averaged_over_dimensions (eq:loss_cxi)."""
     dtype: torch.dtype = torch.float32

@@ -201,7 +201,7 @@ class AgentSetup(_Named):
     transfer: str = "gpi"
     """"none": every task is learned alone, from fresh weights."""
     gpi_policies: str = "all"
-    """"all", or "nearest 5", "recent 5", "random 5": which stored policies GPI may choose."""
+    """"all", or "nearest 5", "bound 5", "recent 5", "random 5": which stored policies GPI may choose."""
     precision: str = "float32"
     optimiser: str = field(default="sgd", metadata={"later": True})
     bins: int | None = field(default=None, metadata={"later": True})

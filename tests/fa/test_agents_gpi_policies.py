@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from sfr_fa.agents import Transition, make_agent
-from sfr_fa.agents.gpi_policies import Nearest, Random, Recent, all_policies, gpi_policies_by_name
+from sfr_fa.agents.gpi_policies import Bound, Nearest, Random, Recent, all_policies, gpi_policies_by_name
 from sfr_fa.feature_spaces import DiscreteFeatures
 from sfr_fa.tasks import LinearTask
 from sfr_theory.errors import InputError
@@ -43,7 +43,18 @@ def test_which_take_part():
     assert len(Random(2)(READOUTS)) == 3
 
 
-@pytest.mark.parametrize("rule", [Nearest(3), Recent(3), Random(3)])
+def test_the_bound_sees_through_scale_and_shift_and_nearness_does_not():
+    target = [0.0, 1.0, 2.0, -1.0]
+    near, scaled, shifted, opposite = (
+        [0.0, 1.5, 2.0, -1.0], [0.0, 10.0, 20.0, -10.0], [5.0, 6.0, 7.0, 4.0], [0.0, -1.0, -2.0, 1.0],
+    )  # fmt: skip
+    readouts = [torch.tensor(v) for v in (opposite, near, scaled, shifted, target)]
+    assert Bound(2)(readouts).tolist() == [2, 3, 4]
+    assert Bound(3)(readouts).tolist() == [1, 2, 3, 4]
+    assert Nearest(2)(readouts).tolist() == [0, 1, 4]
+
+
+@pytest.mark.parametrize("rule", [Nearest(3), Bound(3), Recent(3), Random(3)])
 def test_the_first_task_has_one_policy_and_few_means_at_most(rule):
     assert rule(READOUTS[:1]).tolist() == [0]
     assert rule(READOUTS[:3]).tolist() == [0, 1, 2]
@@ -81,6 +92,7 @@ def test_saved_with_the_agent(tmp_path):
 def test_names():
     assert gpi_policies_by_name("all") is all_policies
     assert gpi_policies_by_name("nearest 5") == Nearest(5)
+    assert gpi_policies_by_name("bound 5") == Bound(5) != Nearest(5)
     for text in ("", "nearest", "nearest x", "best 5", "recent 0"):
         with pytest.raises(InputError):
             gpi_policies_by_name(text)
