@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-EXTRAS := fa,cluster,tensorboard,test,dev
+EXTRAS := fa,mo,cluster,tensorboard,test,dev
 INSTALLED := $(VENV)/.installed
 
 # Runs of `make reproduce` go to a folder of their own, so that committed results stay as they are.

@@ -4,17 +4,27 @@
 scalar reward is a utility of them, linear or not. `WithFeatures` wraps any Gymnasium environment and
 computes features with a function of the transition. Both report them as our own environments do
 (`sfr_fa.environments.feature_env`), so every agent can learn on them.
+
+A utility is a function of the features of *one step*, and what an agent maximises is the expected discounted
+sum of utilities, E[sum_t gamma^t u(phi_t)]. Multi-objective learning also knows utilities of returns,
+u(E[sum_t gamma^t phi_t]) (SER) and E[u(sum_t gamma^t phi_t)] (ESR). They agree for linear u; for others they
+are different problems, and not those that these agents solve.
+
+`OneHot` makes states of whole numbers (cells, counts, flags) into indicators, for which linear values are a
+table.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import gymnasium
 import numpy as np
 from gymnasium.utils import RecordConstructorArgs
+from numpy.typing import NDArray
 
 from sfr_fa.environments.feature_env import HasTask, TaskRewards, take_task
 from sfr_fa.feature_spaces import BoxFeatures, FeatureSpace
@@ -96,6 +106,60 @@ class WithFeatures(_FeatureWrapper):
         reward, feature_info = self._rewards.of_features(features)
         self._last_observation = copy.deepcopy(observation)
         return observation, reward, terminated, truncated, info | feature_info
+
+
+class OneHot(gymnasium.ObservationWrapper, RecordConstructorArgs):
+    """Observations of whole numbers as indicators: one 1 for each block of dimensions, in float32.
+
+    `blocks` lists the dimensions whose values are counted together: [[0, 1], [2]] is an indicator of the pair
+    (x_0, x_1) beside one of x_2. By default all dimensions are one block, so that linear values are a table
+    with an entry for each state.
+    """
+
+    LARGEST = 100_000
+    """Longer indicators are refused: the dimensions need smaller blocks."""
+
+    def __init__(self, env: gymnasium.Env, blocks: Sequence[Sequence[int]] | None = None) -> None:
+        RecordConstructorArgs.__init__(self, blocks=blocks)
+        super().__init__(env)
+        self._low, counts = _whole_numbers(env)
+        every = range(len(counts))
+        self._blocks = [list(every)] if blocks is None else [list(block) for block in blocks]
+        if sorted(k for block in self._blocks for k in block) != list(every):
+            raise InputError(f"blocks is {blocks!r}; it must list each dimension 0 to {every[-1]} once")
+        self._shapes = [tuple(int(counts[k]) for k in block) for block in self._blocks]
+        sizes = [math.prod(shape) for shape in self._shapes]
+        if sum(sizes) > self.LARGEST:
+            raise InputError(
+                f"one indicator of all values of blocks {self._blocks} has {sum(sizes)} entries; pass "
+                f"smaller blocks of dimensions that are counted together, such as blocks=[[0, 1], [2], [3]]"
+            )
+        self._starts, self._length = np.cumsum([0, *sizes[:-1]]), sum(sizes)
+        self.observation_space = gymnasium.spaces.Box(0.0, 1.0, (self._length,), np.float32)
+
+    def observation(self, observation: Any) -> NDArray[np.float32]:
+        """The indicators of one observation."""
+        values = np.ravel(observation).astype(np.int64) - self._low
+        indicator = np.zeros(self._length, dtype=np.float32)
+        for start, block, shape in zip(self._starts, self._blocks, self._shapes, strict=True):
+            indicator[start + np.ravel_multi_index(tuple(values[block]), shape)] = 1.0
+        return indicator
+
+
+def _whole_numbers(env: gymnasium.Env) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The least value of each dimension of the observations, and how many there are."""
+    space = env.observation_space
+    if isinstance(space, gymnasium.spaces.Discrete):
+        return np.array([space.start]), np.array([space.n])
+    if isinstance(space, gymnasium.spaces.MultiDiscrete):
+        return np.ravel(space.start).astype(np.int64), np.ravel(space.nvec).astype(np.int64)
+    if isinstance(space, gymnasium.spaces.Box) and np.issubdtype(space.dtype, np.integer):
+        low, high = (np.ravel(bound).astype(np.int64) for bound in (space.low, space.high))
+        return low, high - low + 1
+    raise InputError(
+        f"OneHot needs observations of whole numbers; those of {env} are {space}: a network takes them as "
+        f"they are (approximator=FeatureSubnetworks)"
+    )
 
 
 def _box_of_reward_space(env: gymnasium.Env) -> BoxFeatures:

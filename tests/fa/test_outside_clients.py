@@ -11,10 +11,13 @@ import mo_gymnasium
 import numpy as np
 import pytest
 import torch
+from gymnasium.wrappers import TransformReward
 from stable_baselines3 import DQN
 from stable_baselines3.common.env_checker import check_env
 
-from sfr_fa.environments.adapters import FeaturesFromVectorReward, WithFeatures
+from sfr_fa.agents import FeatureSubnetworks, LinearPerAction
+from sfr_fa.engines import make_engine
+from sfr_fa.environments.adapters import FeaturesFromVectorReward, OneHot, WithFeatures
 from sfr_fa.environments.registration import ENVIRONMENTS
 from sfr_fa.feature_spaces import BoxFeatures, DiscreteFeatures
 from sfr_fa.tasks import FunctionTask, LinearTask, TableTask
@@ -132,6 +135,92 @@ class TestVectorReward:
         env.reset(seed=0)
         with pytest.raises(InputError, match="none of the 1 declared"):
             env.step(3)
+
+
+ROOMS = [[0, 1], *([k] for k in range(2, 14))]
+"""The agent's cell in four-room, and the flag of each object."""
+ONE_LINE = {
+    "deep-sea-treasure": lambda: OneHot(mo_make("deep-sea-treasure-v0")),
+    "resource-gathering": lambda: OneHot(mo_make("resource-gathering-v0")),
+    "four-room": lambda: OneHot(mo_make("four-room-v0"), ROOMS),
+    "fruit-tree": lambda: OneHot(mo_make("fruit-tree-v0")),
+    # Amounts of ore are drawn from a normal distribution; features are amounts to one digit.
+    "minecart": lambda: TransformReward(mo_make("minecart-v0"), lambda phi: np.round(phi, 1)),
+}
+"""The line of examples/deep_sea_treasure.py that other environments change."""
+
+
+class TestMoGymnasium:
+    @pytest.mark.usefixtures("one_thread")
+    @pytest.mark.parametrize("agent", ["SFR", "SF"])
+    @pytest.mark.parametrize("name", ONE_LINE)
+    def test_the_example_with_another_environment(self, name: str, agent: str) -> None:
+        env = ONE_LINE[name]()
+        space = DiscreteFeatures.observed(env, steps=2000, seed=0)
+        utility = LinearTask(np.ones(space.dimensions))
+        engine = make_engine(
+            "reference", FeaturesFromVectorReward(env, utility, space), agent, gamma=0.99,
+            approximator=FeatureSubnetworks if name == "minecart" else LinearPerAction,
+        )  # fmt: skip
+        for task in (utility, FunctionTask(lambda phi: phi[..., 0] * phi[..., 1])):
+            result = engine.run_task(task, steps=30)
+            assert (result.steps, result.diverged) == (30, False)
+        assert engine.values(env.reset(seed=0)[0]).shape == (2, env.action_space.n)
+
+    def test_one_hot_tells_every_state_apart(self) -> None:
+        env = OneHot(mo_make("resource-gathering-v0"))
+        assert env.observation_space == gymnasium.spaces.Box(0, 1, (6**4,), np.float32)
+        seen = {}
+        env.reset(seed=0)
+        for action in np.random.default_rng(0).integers(4, size=500):
+            code, _, terminated, truncated, _ = env.step(action)
+            assert code.sum() == 1
+            state = tuple(np.ravel(env.unwrapped.get_state()).tolist())  # type: ignore[attr-defined]
+            assert seen.setdefault(int(code.argmax()), state) == state
+            if terminated or truncated:
+                env.reset()
+        assert len(set(seen.values())) == len(seen) > 20
+
+    def test_blocks_are_side_by_side(self) -> None:
+        env = OneHot(mo_make("four-room-v0"), ROOMS)
+        code, _ = env.reset(seed=0)
+        plain = env.unwrapped.state_to_array(env.unwrapped.state)  # type: ignore[attr-defined]
+        blocks = [code[:196], *code[196:].reshape(12, 14)]
+        assert [int(block.argmax()) for block in blocks] == [plain[0] * 14 + plain[1], *plain[2:]]
+        assert code.sum() == 13
+
+    @pytest.mark.parametrize(
+        ("name", "blocks", "place", "fix"),
+        [
+            ("four-room-v0", None, "blocks", "smaller"),
+            ("four-room-v0", [[0, 1]], "blocks", "each dimension 0 to 13"),
+            ("minecart-v0", None, "OneHot", "network"),
+        ],
+    )
+    def test_states_that_cannot_be_counted_get_a_sentence(
+        self, name: str, blocks: Any, place: str, fix: str
+    ) -> None:
+        with pytest.raises(InputError) as caught:
+            OneHot(mo_make(name), blocks)
+        assert place in str(caught.value)
+        assert fix in str(caught.value)
+
+    def test_one_hot_of_discrete_spaces(self) -> None:
+        lake = OneHot(gymnasium.make("FrozenLake-v1"))
+        np.testing.assert_array_equal(lake.reset(seed=0)[0], np.eye(16)[0])
+        cards = OneHot(_MultiDiscrete(gymnasium.make("FrozenLake-v1")))
+        np.testing.assert_array_equal(cards.observation([0, 7]), np.eye(6)[4])
+
+
+class _MultiDiscrete(gymnasium.ObservationWrapper):
+    """Observations of two whole numbers, the second of which starts at 6."""
+
+    def __init__(self, env: gymnasium.Env) -> None:
+        super().__init__(env)
+        self.observation_space = gymnasium.spaces.MultiDiscrete([2, 3], start=[-1, 6])
+
+    def observation(self, observation: Any) -> Any:
+        return np.array([0, 7])
 
 
 class TestAnyEnvironment:
