@@ -16,7 +16,7 @@ Everything is checked once, in the constructors, and frozen. Arrays are float64 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -134,6 +134,13 @@ class FiniteMDP:
                     f"{self.num_features} features"
                 )
             object.__setattr__(self, "feature_vectors", vectors)
+
+    @staticmethod
+    def from_gymnasium(env: Any, features: Callable[..., Any], gamma: float) -> FiniteMDP:
+        """A tabular environment (FrozenLake, Taxi, ...): see `sfr_theory.from_gymnasium`."""
+        from sfr_theory.from_gymnasium import mdp_from_gymnasium  # which builds FiniteMDPs
+
+        return mdp_from_gymnasium(env, features, gamma)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return FiniteMDP, (self.kernel, self.gamma, self.feature_vectors)

@@ -14,9 +14,9 @@ CAST_OF_BOUNDS = "ignore::UserWarning:gymnasium.spaces.box"
 """Deep-sea-treasure declares the bounds of its rewards in float64 for a float32 space."""
 
 
-def run(name, *expected_warnings):
+def run(name, *expected_warnings, folder=ROOT / "examples"):
     filters = [word for warning in ("error", *expected_warnings) for word in ("-W", warning)]
-    command = [sys.executable, *filters, str(ROOT / "examples" / name)]
+    command = [sys.executable, *filters, str(folder / name)]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
     return result.stdout
@@ -57,6 +57,32 @@ def test_the_one_step_model_as_printed_neglects_objects():
     ratios = {(loss, rate): [float(word) for word in text.split(", ")] for loss, rate, text in lines}
     assert max(ratios["squared_error", "0.4"][:-1]) < 0.2
     assert max(abs(ratio - 1) for ratio in ratios["cross_entropy", "0.05"]) < 0.1
+
+
+def worth(output):
+    """Of the lines on the new reward: what GPI is worth, the optimum, what it loses, what T2' allows."""
+    pattern = r"worth (\S+) at the start, the optimum (\S+); it loses (\S+) at worst, T2' allows (\S+)"
+    return [[float(number) for number in line] for line in re.findall(pattern, output)]
+
+
+@pytest.mark.slow
+def test_frozen_lake_within_its_bound():
+    """With 6,000 steps per task xi is only roughly right, and GPI on it nearly optimal where it starts."""
+    exact, learned = worth(run("frozen_lake.py"))
+    for gpi, optimum, loss, allowed in (exact, learned):
+        assert optimum - 0.05 < gpi <= optimum
+        assert loss <= allowed
+    assert exact[3] < learned[3]
+
+
+@pytest.mark.slow
+def test_frozen_lake_without_chance_is_learned_exactly(tmp_path):
+    text = (ROOT / "examples" / "frozen_lake.py").read_text()
+    changed = text.replace("success_rate=0.9", "is_slippery=False").replace("rate=0.1", "rate=0.5")
+    (tmp_path / "dry_lake.py").write_text(changed.replace("steps=6000", "steps=3000"))
+    output = run("dry_lake.py", folder=tmp_path)
+    assert [float(error) for error in re.findall(r"error of xi (\S+);", output)] == [0.0, 0.0]
+    assert [line[:3] for line in worth(output)] == [[0.509, 0.509, 0.0]] * 2
 
 
 @pytest.mark.slow

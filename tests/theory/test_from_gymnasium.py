@@ -6,6 +6,7 @@ import pytest
 
 from sfr_theory.errors import InputError
 from sfr_theory.from_gymnasium import mdp_from_gymnasium
+from sfr_theory.mdp import FiniteMDP
 from sfr_theory.operators import q_from_xi
 from sfr_theory.solve import optimal, policy_xi
 
@@ -22,6 +23,7 @@ def reward_of(mdp, function):
 def test_the_dry_frozen_lake_is_six_steps_long():
     env = gymnasium.make("FrozenLake-v1", is_slippery=False)
     mdp = mdp_from_gymnasium(env, lake_features(env), gamma=0.9)
+    assert FiniteMDP.from_gymnasium(env, lake_features(env), gamma=0.9) == mdp
     assert (mdp.num_states, mdp.num_actions, mdp.num_features) == (17, 4, 4)
     solution = optimal(mdp, reward_of(mdp, lambda phi: phi[1]))
     assert solution.q[0].max() == pytest.approx(0.9**5)
