@@ -4,18 +4,15 @@
 written by hand. It shares no code with the agents; `check_follows_listing` compares the two step by step.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
 
-from sfr_fa.agents import AGENT_SPECS, GpiAgent, LearnedFeatures, Transition, make_agent, squares
+from sfr_fa.agents import AGENT_SPECS, LearnedFeatures, Transition, checkpoint, make_agent, squares
 from sfr_fa.feature_spaces import BoxFeatures, DiscreteFeatures
 from sfr_fa.streams import Streams
-from sfr_fa.tasks import AdditiveTask, LinearTask, TableTask, Task
+from sfr_fa.tasks import AdditiveTask, LinearTask, TableTask
 
 torch.set_num_threads(1)
 
@@ -29,10 +26,10 @@ ALPHA, ALPHA_R, BETA = 0.03, 0.05, 0.3
 RATES = {"learning_rate": ALPHA, "reward_learning_rate": ALPHA_R, "model_learning_rate": BETA}
 
 
-def small_agent(name: str, seed: int | Streams = 0, **settings: Any) -> GpiAgent:
+def small_agent(name, seed=0, **settings):
     """An agent on five-dimensional states, in float64."""
     spec = AGENT_SPECS[name]
-    common: dict[str, Any] = {"gamma": GAMMA, "epsilon": 0.3, "dtype": torch.float64}
+    common = {"gamma": GAMMA, "epsilon": 0.3, "dtype": torch.float64}
     common |= {rate: RATES[rate] for rate in spec.rates}
     if spec.learns_features:
         matrix = np.random.default_rng(1).normal(0, 0.7, (2 * STATE_DIM, 3))
@@ -41,7 +38,7 @@ def small_agent(name: str, seed: int | Streams = 0, **settings: Any) -> GpiAgent
     return make_agent(name, STATE_DIM, NUM_ACTIONS, space, seed=seed, **(common | settings))
 
 
-def some_task(name: str, rng: np.random.Generator) -> Task:
+def some_task(name, rng):
     """A task of the most general kind that the agent can be given."""
     if name in ("CSFR", "CSFR-R"):
         scales = rng.normal(size=3)
@@ -51,27 +48,27 @@ def some_task(name: str, rng: np.random.Generator) -> Task:
     return LinearTask(rng.normal(size=3))
 
 
-def some_features(name: str, rng: np.random.Generator) -> np.ndarray:
+def some_features(name, rng):
     if name.startswith("CSFR"):
         return rng.uniform(BOX.low, BOX.high)
     return VECTORS[rng.integers(len(VECTORS))]
 
 
-def some_state(rng: np.random.Generator) -> np.ndarray:
+def some_state(rng):
     return rng.normal(size=STATE_DIM)
 
 
-def weights_of(agent: GpiAgent) -> list[np.ndarray]:
+def weights_of(agent):
     """theta of each stored policy, (A, D, state)."""
     return [module.weight.detach().numpy().copy() for module in agent.policies.modules]
 
 
-def set_weights(agent: GpiAgent, policy: int, weight: np.ndarray) -> None:
+def set_weights(agent, policy, weight):
     with torch.no_grad():
         agent.policies.modules[policy].weight.copy_(torch.from_numpy(weight))
 
 
-def set_reward_weights(agent: GpiAgent, weight: np.ndarray) -> None:
+def set_reward_weights(agent, weight):
     """w of the current task's linear reward model."""
     readout = agent.readouts[-1]
     state = readout.state_dict()
@@ -79,10 +76,53 @@ def set_reward_weights(agent: GpiAgent, weight: np.ndarray) -> None:
     readout.load_state_dict(state)
 
 
+GOOD = {
+    "state": np.ones(STATE_DIM), "action": 0, "reward": 0.5, "features": VECTORS[1],
+    "next_state": np.zeros(STATE_DIM), "terminal": False,
+}  # fmt: skip
+"""A transition that every agent on discrete features can learn from."""
+
+
+def continue_for(agent, name, rng, steps):
+    """The actions of some steps in a world of noise."""
+    actions = []
+    for _ in range(steps):
+        state = some_state(rng)
+        actions.append(agent.act(state))
+        features, terminal = some_features(name, rng), bool(rng.random() < 0.2)
+        agent.learn(Transition(state, actions[-1], float(rng.normal()), features, some_state(rng), terminal))
+    return actions
+
+
+def started(name, tasks=1, seed=0, **settings):
+    """An agent that has learned a little in each of some tasks."""
+    agent, rng = small_agent(name, seed, **settings), np.random.default_rng(4)
+    for _ in range(tasks):
+        agent.start_task(some_task(name, rng))
+        continue_for(agent, name, rng, 4)
+    return agent
+
+
+def everything(agent):
+    """All that the next steps depend on, as comparable bytes."""
+    arrays = {}
+    state = {
+        "library": agent.policies.state_dict(),
+        "readouts": [readout.state_dict() for readout in agent.readouts],
+        "cumulant": agent.cumulant.state_dict(),
+        "weights": agent.streams.weights.bit_generator.state,
+        "exploration": agent.streams.exploration.bit_generator.state,
+        "counts": [counts.tolist() for counts in agent.gpi_counts_by_task],
+        "steps": agent.steps_learned,
+    }
+    tree = checkpoint.pack(state, arrays)
+    return str(tree), {name: array.tobytes() for name, array in arrays.items()}
+
+
 # --- The listings in NumPy ------------------------------------------------------------------------
 
 
-def sigmoid(x: np.ndarray) -> np.ndarray:
+def sigmoid(x):
     return 1 / (1 + np.exp(-x))
 
 
@@ -90,10 +130,10 @@ def sigmoid(x: np.ndarray) -> np.ndarray:
 class LinearModel:
     w: np.ndarray
 
-    def __call__(self, phi: np.ndarray) -> np.ndarray:
+    def __call__(self, phi):
         return phi @ self.w
 
-    def learn(self, phi: np.ndarray, reward: float) -> None:
+    def learn(self, phi, reward):
         self.w = self.w + ALPHA_R * 2 * (reward - phi @ self.w) * phi
 
 
@@ -104,10 +144,10 @@ class MlpModel:
     W2: np.ndarray
     b2: float
 
-    def __call__(self, phi: np.ndarray) -> np.ndarray:
+    def __call__(self, phi):
         return np.maximum(0, phi @ self.W1.T + self.b1) @ self.W2 + self.b2
 
-    def learn(self, phi: np.ndarray, reward: float) -> None:
+    def learn(self, phi, reward):
         hidden = self.W1 @ phi + self.b1
         error = 2 * (reward - self(phi))
         back = self.W2 * (hidden > 0)
@@ -120,10 +160,10 @@ class MlpModel:
 class Listing:
     """The listing of an agent; weights are taken from the agent where the listing draws them at random."""
 
-    def __init__(self, name: str, agent: GpiAgent) -> None:
+    def __init__(self, name, agent):
         self.name, self.agent = name, agent
-        self.theta: list[np.ndarray] = []
-        self.tasks: list[Any] = []  # a task, or the learned model of one
+        self.theta = []
+        self.tasks = []  # a task, or the learned model of one
         if name.startswith("MB"):
             self.model = agent.cumulant.model.weight.detach().numpy().copy()
         self.clips = name.startswith(("SFR", "MB", "CSFR"))
@@ -131,7 +171,7 @@ class Listing:
             box = agent.feature_map.space
             self.centres = [box.low[k] + np.arange(11) * (box.high[k] - box.low[k]) / 10 for k in range(3)]
 
-    def start_task(self, task: Task) -> None:
+    def start_task(self, task):
         if self.name == "Q":
             self.theta, self.tasks = [], []
         if self.theta:
@@ -153,12 +193,12 @@ class Listing:
         else:
             self.tasks.append(task)
 
-    def features(self, step: Transition) -> np.ndarray:
+    def features(self, step):
         if self.name.endswith("-h"):
             return sigmoid(self.agent.feature_map.matrix.T @ np.concatenate([step.state, step.next_state]))
         return np.asarray(step.features)
 
-    def readout(self, k: int) -> np.ndarray:
+    def readout(self, k):
         task = self.tasks[k]
         if self.name == "Q":
             return np.ones(1)
@@ -170,23 +210,23 @@ class Listing:
             return np.concatenate([task.component(j, self.centres[j]) for j in range(3)])
         return task(VECTORS) if isinstance(task, (LinearModel, MlpModel)) else task.reward(VECTORS)
 
-    def q(self, k: int, state: np.ndarray, task: int) -> np.ndarray:
+    def q(self, k, state, task):
         values = self.theta[k] @ state  # (A, D)
         if self.clips:
             values = np.maximum(0, values)
         return values @ self.readout(task)
 
-    def gpi(self, state: np.ndarray) -> tuple[int, int]:
+    def gpi(self, state):
         i = len(self.theta) - 1
         q = np.array([self.q(k, state, i) for k in range(i + 1)])
         c = int(q.max(axis=1).argmax())
         return c, int(q[c].argmax())
 
-    def act(self, state: np.ndarray, explore: float, which: float) -> tuple[int, int]:
+    def act(self, state, explore, which):
         c, action = self.gpi(state)
         return c, int(which * NUM_ACTIONS) if explore < self.agent.epsilon else action
 
-    def cumulant(self, step: Transition, phi: np.ndarray) -> np.ndarray:
+    def cumulant(self, step, phi):
         if self.name == "Q":
             return np.array([step.reward])
         if self.name.startswith("SF-") or self.name == "SF":
@@ -201,7 +241,7 @@ class Listing:
         if not self.name.startswith("MB"):
             return observed
 
-        def softmax() -> np.ndarray:
+        def softmax():
             exponentials = np.exp(self.model[step.action] @ step.state)
             return exponentials / exponentials.sum()
 
@@ -212,7 +252,7 @@ class Listing:
         self.model[step.action] = self.model[step.action] - BETA * np.outer(slope, step.state)
         return softmax()
 
-    def learn(self, step: Transition, c: int) -> None:
+    def learn(self, step, c):
         i, s, a, s_next = len(self.theta) - 1, step.state, step.action, step.next_state
         phi = self.features(step)
         if isinstance(self.tasks[i], (LinearModel, MlpModel)):
@@ -229,7 +269,7 @@ class Listing:
             self.theta[k][a] = self.theta[k][a] + ALPHA * 2 * np.outer(error, s)
 
 
-def check_follows_listing(name: str, tasks: int = 3, steps: int = 40, **settings: Any) -> None:
+def check_follows_listing(name, tasks=3, steps=40, **settings):
     """Agent and listing choose the same actions and have the same weights after every step.
 
     Both round differently, at some 1e-16 a step, and SGD at these rates does not amplify it: 1e-10 is

@@ -1,19 +1,15 @@
 """What the engine tests share: engines of every agent, and the comparison of two of them."""
 
-from __future__ import annotations
-
 import functools
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import torch
 from numba import njit
 
 from sfr_fa.agents import AGENT_SPECS, LearnedFeatures, MlpRewardModel, squares
-from sfr_fa.engines import Engine, make_engine
+from sfr_fa.engines import make_engine
 from sfr_fa.environments.object_collection import ObjectCollection, ObjectCollectionBarreto
-from sfr_fa.tasks import Task, sample_general_task, sample_linear_task
+from sfr_fa.tasks import sample_general_task, sample_linear_task
 
 torch.set_num_threads(1)
 
@@ -27,23 +23,21 @@ STATE_DIM = 113
 
 
 @functools.cache
-def compiled(part: Callable[..., Any]) -> Callable[..., Any]:
+def compiled(part):
     """A part of a kernel, compiled by itself; called from Python it would be interpreted."""
 
     @njit
-    def call(*arguments: Any) -> Any:
+    def call(*arguments):
         return part(*arguments)
 
     return call
 
 
-def engine_of(
-    kind: str, agent: str, environment: str = "object collection", seed: int = 5, **settings: Any
-) -> Engine:
+def engine_of(kind, agent, environment="object collection", seed=5, **settings):
     """An engine in float64 with rates at which a few steps already move the weights."""
     name = agent.removesuffix(" (MLP)").removesuffix(" (squares)")
     spec = AGENT_SPECS[name]
-    common: dict[str, Any] = {"gamma": 0.9, "epsilon": 0.2, "dtype": torch.float64}
+    common = {"gamma": 0.9, "epsilon": 0.2, "dtype": torch.float64}
     common |= {rate: RATES[rate] for rate in spec.rates}
     if spec.learns_features:
         common["feature_map"] = LearnedFeatures(np.random.default_rng(3).normal(0, 0.3, (2 * STATE_DIM, 4)))
@@ -54,19 +48,19 @@ def engine_of(
     return make_engine(kind, ENVIRONMENTS[environment](), name, seed=seed, **(common | settings))
 
 
-def next_task(engine: Engine, agent: str) -> Task:
+def next_task(engine, agent):
     """A task of the most general kind that the agent can be given."""
     space = engine.environment.unwrapped.feature_space
     sample = sample_linear_task if agent == "CSFR" else sample_general_task
     return sample(engine.streams.tasks, space)
 
 
-def weights_of(engine: Engine) -> np.ndarray:
+def weights_of(engine):
     """theta of all stored policies, (K, A, D, state)."""
     return engine.agent.policies.parameters["weight"].numpy().copy()
 
 
-def set_policies(engine: Engine, weights: np.ndarray) -> None:
+def set_policies(engine, weights):
     """Replace the stored policies; their own readouts are copies of the present one."""
     agent = engine.agent
     state = agent.state_dict()
@@ -79,7 +73,7 @@ def set_policies(engine: Engine, weights: np.ndarray) -> None:
     agent.load_state_dict(state)
 
 
-def assert_same_agents(one: Engine, other: Engine, tolerance: float) -> None:
+def assert_same_agents(one, other, tolerance):
     """All that was learned agrees."""
     np.testing.assert_allclose(weights_of(one), weights_of(other), rtol=0, atol=tolerance)
     for mine, yours in zip(one.agent.readouts, other.agent.readouts, strict=True):

@@ -1,9 +1,5 @@
 """Agents against the listings, against tabular theory, and against each other where they must agree."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
@@ -11,7 +7,6 @@ import torch
 from sfr_fa.agents import (
     AGENT_SPECS,
     FeatureSubnetworks,
-    GpiAgent,
     LearnedFeatures,
     LinearPerAction,
     MlpRewardModel,
@@ -27,7 +22,7 @@ from sfr_fa.agents.readouts import LearnedReadout
 from sfr_fa.feature_spaces import OBJECT_COLLECTION_FEATURES, DiscreteFeatures
 from sfr_fa.streams import Streams
 from sfr_fa.tasks import AdditiveTask, LinearTask, TableTask, sample_general_task
-from sfr_theory.learning import Constant, FeatureEstimate, TaskRun, learn_tasks
+from sfr_theory.learning import Constant, FeatureEstimate, learn_tasks
 from sfr_theory.random_mdp import Shape, garnet
 from tests.fa.agent_checks import (
     ALPHA,
@@ -51,22 +46,22 @@ from tests.fa.agent_checks import (
 
 
 @pytest.mark.parametrize("name", AGENT_SPECS)
-def test_agent_follows_its_listing(name: str) -> None:
+def test_agent_follows_its_listing(name):
     check_follows_listing(name)
 
 
 @pytest.mark.parametrize("name", ["SFR-R", "MB SFR-R"])
-def test_mlp_reward_models_follow_the_listing(name: str) -> None:
+def test_mlp_reward_models_follow_the_listing(name):
     check_follows_listing(name, reward_model=MlpRewardModel, tasks=2)
 
 
-def test_the_one_step_model_as_printed_follows_the_listing() -> None:
+def test_the_one_step_model_as_printed_follows_the_listing():
     check_follows_listing("MB SFR", model_rule=squares, tasks=2)
 
 
 @pytest.mark.parametrize("name", AGENT_SPECS)
 @pytest.mark.parametrize("approximator", [LinearPerAction, FeatureSubnetworks])
-def test_one_step_is_autograd_of_the_printed_loss(name: str, approximator: type) -> None:
+def test_one_step_is_autograd_of_the_printed_loss(name, approximator):
     """theta <- theta - alpha grad sum (y - value(s_t, a_t))^2, y by the agent's own next action."""
     agent = small_agent(name, approximator=approximator, epsilon=0.0)
     rng = np.random.default_rng(3)
@@ -102,7 +97,7 @@ def test_one_step_is_autograd_of_the_printed_loss(name: str, approximator: type)
         assert parameter.grad.abs().max() > 0 or key.startswith("biases")
 
 
-def test_averaging_over_dimensions_is_a_smaller_rate() -> None:
+def test_averaging_over_dimensions_is_a_smaller_rate():
     """1/n of the summed loss: the step of CSFR on 3 dimensions shrinks by 3."""
     changes = []
     for settings in ({}, {"loss": squares_averaged_over_dimensions}):
@@ -120,7 +115,7 @@ def test_averaging_over_dimensions_is_a_smaller_rate() -> None:
 TABULAR_STEP = 0.3
 
 
-def tabular_runs(kind: str) -> tuple[object, list[TaskRun], np.ndarray, np.ndarray]:
+def tabular_runs(kind):
     """Three tasks of sfr_theory's learner on a random MDP: mdp, runs, initial values, feature vectors."""
     rng = np.random.default_rng(5)
     mdp = garnet(rng, 1, Shape(5, 3, 4), GAMMA)[0]
@@ -136,7 +131,7 @@ def tabular_runs(kind: str) -> tuple[object, list[TaskRun], np.ndarray, np.ndarr
 
 
 @pytest.mark.parametrize("name", ["SF", "SFR"])
-def test_one_hot_agents_are_the_tabular_learners(name: str) -> None:
+def test_one_hot_agents_are_the_tabular_learners(name):
     """On one-hot states the agent repeats learn_tasks along its path: same source policies, same values.
 
     A rate alpha of SGD on a squared error is a step size of 2 alpha. A step rounds differently by some 1e-16.
@@ -171,7 +166,7 @@ def test_one_hot_agents_are_the_tabular_learners(name: str) -> None:
 class World:
     """A random MDP whose states show five-dimensional codes; the same actions meet the same outcomes."""
 
-    def __init__(self, seed: int, steps: int) -> None:
+    def __init__(self, seed, steps):
         rng = np.random.default_rng(seed)
         self.codes = rng.normal(0, 0.5, (6, STATE_DIM))
         self.successors = rng.integers(0, 6, (6, NUM_ACTIONS, 3))
@@ -179,7 +174,7 @@ class World:
         self.outcomes = rng.integers(0, 3, steps)
         self.ends = rng.random(steps) < 0.1
 
-    def run(self, agent: GpiAgent, task: object, box: bool = False) -> list[tuple[int, int]]:
+    def run(self, agent, task, box=False):
         """The (source policy, action) of each step."""
         choices, s = [], 0
         for t, outcome in enumerate(self.outcomes):
@@ -195,7 +190,7 @@ class World:
         return choices
 
 
-def test_sfr_without_clipping_is_sf_on_linear_tasks() -> None:
+def test_sfr_without_clipping_is_sf_on_linear_tasks():
     """Phi^T xi_t = psi_t along the same path over four tasks, GPI and source updates included."""
     sf, sfr = small_agent("SF"), small_agent("SFR", clip=no_clip)
     rng = np.random.default_rng(11)
@@ -215,7 +210,7 @@ def test_sfr_without_clipping_is_sf_on_linear_tasks() -> None:
     assert used > 20, "source policies hardly took part"
 
 
-def test_clipping_is_what_separates_them() -> None:
+def test_clipping_is_what_separates_them():
     """With clipping on, the same comparison fails: the identity above is not vacuous."""
     sf, sfr = small_agent("SF"), small_agent("SFR")
     task = LinearTask(np.array([1.0, -1.0, 0.5]))
@@ -228,7 +223,7 @@ def test_clipping_is_what_separates_them() -> None:
     assert np.abs(psi - weights_of(sf)[0]).max() > 1e-4
 
 
-def test_sfr_without_clipping_is_q_learning_in_a_single_task() -> None:
+def test_sfr_without_clipping_is_q_learning_in_a_single_task():
     """R . xi_t = Q_t along the same path, for a general reward."""
     task = TableTask(DISCRETE, np.random.default_rng(4).normal(size=DISCRETE.size))
     q, sfr = small_agent("Q"), small_agent("SFR", clip=no_clip)
@@ -240,7 +235,7 @@ def test_sfr_without_clipping_is_q_learning_in_a_single_task() -> None:
     np.testing.assert_allclose(weights_of(q)[0][:, 0], expected, rtol=0, atol=1e-10)
 
 
-def test_csfr_h_without_clipping_is_sf_h() -> None:
+def test_csfr_h_without_clipping_is_sf_h():
     """sum_j x_j xi_{k,j} = psi_k for linear reward models, over three tasks: the tent code reproduces phi."""
     sf, csfr = small_agent("SF-h"), small_agent("CSFR-h", clip=no_clip)
     rng = np.random.default_rng(12)
@@ -263,7 +258,7 @@ def test_csfr_h_without_clipping_is_sf_h() -> None:
     assert used > 10
 
 
-def test_csfr_learns_the_values_of_the_interpolated_reward() -> None:
+def test_csfr_learns_the_values_of_the_interpolated_reward():
     """CSFR on r_k is Q-learning on the piecewise linear interpolant of r_k at the bin centres."""
     parts = (np.sin, lambda x: x**2, np.cos)
     task = AdditiveTask(parts)
@@ -282,7 +277,7 @@ def test_csfr_learns_the_values_of_the_interpolated_reward() -> None:
     np.testing.assert_allclose(weights_of(q)[0][:, 0], expected, rtol=0, atol=1e-10)
 
 
-def test_tent_code_sums_to_one_and_interpolates() -> None:
+def test_tent_code_sums_to_one_and_interpolates():
     code = TentCode(BOX, 7)
     features = np.random.default_rng(0).uniform(BOX.low, BOX.high, (50, 3))
     tents = code.encode(features)
@@ -299,9 +294,7 @@ def test_tent_code_sums_to_one_and_interpolates() -> None:
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("approximator", [LinearPerAction, FeatureSubnetworks])
 @pytest.mark.parametrize(("groups", "size", "state_dim"), [(3, 1, 5), (3, 11, 5), (1, 6, 113), (3, 11, 120)])
-def test_copies_tie_to_the_bit(
-    approximator: type, groups: int, size: int, state_dim: int, dtype: torch.dtype
-) -> None:
+def test_copies_tie_to_the_bit(approximator, groups, size, state_dim, dtype):
     """Equal policies have equal Q at every place in the stack: the first of tied policies can win."""
     rng = np.random.default_rng(0)
     shape = ValueShape(state_dim, 3, groups, size)
@@ -319,7 +312,7 @@ def test_copies_tie_to_the_bit(
 
 
 @pytest.mark.parametrize("approximator", [LinearPerAction, FeatureSubnetworks])
-def test_the_stacked_pass_is_each_module_alone(approximator: type) -> None:
+def test_the_stacked_pass_is_each_module_alone(approximator):
     agent = small_agent("CSFR", approximator=approximator)
     rng = np.random.default_rng(1)
     for _ in range(5):
@@ -331,7 +324,7 @@ def test_the_stacked_pass_is_each_module_alone(approximator: type) -> None:
     assert len({w.sum().item() for w in agent.policies.parameters[next(iter(agent.policies.parameters))]}) > 1
 
 
-def test_subnetworks_are_separate_networks() -> None:
+def test_subnetworks_are_separate_networks():
     """Group k equals a plain torch network made of its own weights, and depends on no other."""
     shape = ValueShape(4, 2, 3, 5)
     module = FeatureSubnetworks(shape, np.random.default_rng(0))
@@ -349,7 +342,7 @@ def test_subnetworks_are_separate_networks() -> None:
 class UserNetwork(torch.nn.Module):
     """A network of a user: tanh, one hidden layer, layer norm."""
 
-    def __init__(self, shape: ValueShape) -> None:
+    def __init__(self, shape):
         super().__init__()
         self.body = torch.nn.Sequential(
             torch.nn.Linear(shape.state_dim, 16), torch.nn.LayerNorm(16), torch.nn.Tanh(),
@@ -357,11 +350,11 @@ class UserNetwork(torch.nn.Module):
             torch.nn.Unflatten(-1, (shape.num_actions, shape.dimensions)),
         )  # fmt: skip
 
-    def forward(self, states: torch.Tensor) -> torch.Tensor:
+    def forward(self, states):
         return self.body(states)
 
 
-def test_a_user_network_with_adam() -> None:
+def test_a_user_network_with_adam():
     """Any module and optimiser: policies are evaluated as each module alone, and the loss goes down."""
     torch.manual_seed(0)
     agent = small_agent(
@@ -387,7 +380,7 @@ def test_a_user_network_with_adam() -> None:
 # --- Re-evaluation, counts, randomness ----------------------------------------------------------------
 
 
-def test_values_under_any_reward() -> None:
+def test_values_under_any_reward():
     agent = small_agent("SFR", clip=no_clip)
     rng = np.random.default_rng(3)
     tasks = [some_task("SFR", rng) for _ in range(2)]
@@ -408,7 +401,7 @@ def test_values_under_any_reward() -> None:
     np.testing.assert_allclose(clipped.values(state)[0], np.maximum(0, xi[0]) @ tasks[0].rewards, atol=1e-14)
 
 
-def test_sf_values_a_general_reward_by_fitted_weights() -> None:
+def test_sf_values_a_general_reward_by_fitted_weights():
     agent = small_agent("SF")
     agent.start_task(LinearTask(np.ones(3)))
     state = some_state(np.random.default_rng(0))
@@ -418,14 +411,14 @@ def test_sf_values_a_general_reward_by_fitted_weights() -> None:
 
 
 @pytest.mark.parametrize("name", ["SF", "SFR"])
-def test_a_function_is_a_task(name: str) -> None:
+def test_a_function_is_a_task(name):
     agents = [small_agent(name) for _ in range(2)]
     agents[0].start_task(lambda phi: phi @ np.array([1.0, 2.0, 3.0]))
     agents[1].start_task(LinearTask(np.array([1.0, 2.0, 3.0])))
     np.testing.assert_allclose(agents[0].readouts[0].vector, agents[1].readouts[0].vector, atol=1e-9)
 
 
-def test_gpi_counts_add_up() -> None:
+def test_gpi_counts_add_up():
     agent = small_agent("SFR")
     rng = np.random.default_rng(5)
     for i in range(3):
@@ -437,7 +430,7 @@ def test_gpi_counts_add_up() -> None:
     assert [len(counts) for counts in agent.gpi_counts_by_task] == [1, 2, 3]
 
 
-def test_exploration_can_be_drawn_ahead() -> None:
+def test_exploration_can_be_drawn_ahead():
     """Two uniform numbers a step, used or not: rng.random((T, 2)) tells every random action."""
     agent = small_agent("Q", epsilon=0.5)
     agent.start_task(None)
@@ -449,7 +442,7 @@ def test_exploration_can_be_drawn_ahead() -> None:
 
 
 @pytest.mark.parametrize("name", AGENT_SPECS)
-def test_same_streams_same_agent_in_both_precisions(name: str) -> None:
+def test_same_streams_same_agent_in_both_precisions(name):
     """float32 starts from the same numbers, rounded; the same seed gives the same weights twice."""
     weights = []
     for dtype in (torch.float64, torch.float64, torch.float32):
@@ -472,12 +465,12 @@ LEFT, NOTHING, RIGHT = np.eye(3)
 CORRIDOR = DiscreteFeatures(np.eye(3))
 
 
-def corridor_step(s: int, action: int) -> tuple[int, np.ndarray, bool]:
+def corridor_step(s, action):
     after = s + (1 if action else -1)
     return after, (LEFT if after == 0 else RIGHT if after == 4 else NOTHING), after in (0, 4)
 
 
-def corridor_q(task: LinearTask, gamma: float) -> np.ndarray:
+def corridor_q(task, gamma):
     """Q* of states 1, 2, 3 by value iteration."""
     q = np.zeros((5, 2))
     for _ in range(200):
@@ -488,10 +481,10 @@ def corridor_q(task: LinearTask, gamma: float) -> np.ndarray:
     return q[1:4]
 
 
-def corridor_agent(name: str, seed: int = 0, epsilon: float = 1.0) -> GpiAgent:
+def corridor_agent(name, seed=0, epsilon=1.0):
     spec = AGENT_SPECS[name]
     rates = {"learning_rate": 0.3, "reward_learning_rate": 0.2, "model_learning_rate": 2.0}
-    settings: dict[str, Any] = {rate: rates[rate] for rate in spec.rates}
+    settings = {rate: rates[rate] for rate in spec.rates}
     if spec.learns_features:
         # sigmoid(+-30) of the one-hot next state: learned features that name the end, to 1e-13.
         matrix = np.full((10, 3), -30.0)
@@ -503,7 +496,7 @@ def corridor_agent(name: str, seed: int = 0, epsilon: float = 1.0) -> GpiAgent:
     return make_agent(name, 5, 2, CORRIDOR, **common, **settings)
 
 
-def train_in_corridor(agent: GpiAgent, task: LinearTask, steps: int) -> None:
+def train_in_corridor(agent, task, steps):
     agent.start_task(task)
     s = 2
     for _ in range(steps):
@@ -514,7 +507,7 @@ def train_in_corridor(agent: GpiAgent, task: LinearTask, steps: int) -> None:
 
 
 @pytest.mark.parametrize("name", AGENT_SPECS)
-def test_agent_reaches_the_optimum_of_a_corridor(name: str) -> None:
+def test_agent_reaches_the_optimum_of_a_corridor(name):
     """Deterministic corridor, random behaviour: Q -> Q*, and the greedy policy is optimal.
 
     Steps of size 0.6 shrink the error by 0.52 at each visit of a pair; each of 6 pairs has some 40 visits.
@@ -530,7 +523,7 @@ def test_agent_reaches_the_optimum_of_a_corridor(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["SF", "SFR", "MB SFR", "CSFR"])
-def test_transfer_solves_a_third_task_before_learning_it(name: str) -> None:
+def test_transfer_solves_a_third_task_before_learning_it(name):
     """Left and right have been learned; a new mixture is acted on optimally at once, which fresh Q cannot.
 
     With rewards 1 on the left and 0.9 on the right, going to the nearer end is optimal from every state.
@@ -554,7 +547,7 @@ def test_transfer_solves_a_third_task_before_learning_it(name: str) -> None:
     assert solved < 6
 
 
-def test_streams_are_independent_of_each_other() -> None:
+def test_streams_are_independent_of_each_other():
     """Exploration does not move initial weights: two agents that explore differently start tasks alike."""
     weights = []
     for draws in (0, 17):
@@ -568,7 +561,7 @@ def test_streams_are_independent_of_each_other() -> None:
     np.testing.assert_array_equal(*weights)
 
 
-def test_why_the_reward_network_does_not_start_at_a_hundredth() -> None:
+def test_why_the_reward_network_does_not_start_at_a_hundredth():
     """docs/decisions.md: from N(0, 0.01^2) the network sits on a plateau that PyTorch's default soon leaves.
 
     Rewards as in object collection: 4 % of the steps show an object or the goal, all others nothing.

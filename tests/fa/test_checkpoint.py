@@ -1,8 +1,5 @@
 """Trees of states in files: whatever is written comes back as it was, and what is damaged is refused."""
 
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pytest
 import safetensors.numpy
@@ -23,7 +20,7 @@ DTYPES = st.sampled_from([np.float32, np.float64, np.int64])
 
 
 @st.composite
-def some_arrays(draw: st.DrawFn) -> Any:
+def some_arrays(draw):
     array = np.full(draw(SHAPES), draw(st.sampled_from([0, 1, 7])), dtype=draw(DTYPES))
     array = array.T if draw(st.booleans()) else array
     return torch.from_numpy(array) if draw(st.booleans()) else array
@@ -40,7 +37,7 @@ TREES = st.recursive(
 )
 
 
-def exactly(tree: Any) -> Any:
+def exactly(tree):
     """A form in which 1, 1.0 and True differ, lists and tuples, arrays and tensors, 0.0 and -0.0."""
     if isinstance(tree, (torch.Tensor, np.ndarray)):
         plain = np.asarray(tree)
@@ -53,19 +50,19 @@ def exactly(tree: Any) -> Any:
 
 
 @given(tree=TREES)
-def test_a_tree_comes_back_as_it_was(tree: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_a_tree_comes_back_as_it_was(tree, tmp_path_factory):
     path = tmp_path_factory.mktemp("tree") / "state"
     write_checkpoint(path, {"rate": 0.1}, {"tree": tree})
     assert exactly(read_checkpoint(path, {"rate": 0.1})["tree"]) == exactly(tree)
 
 
-def test_any_reader_of_safetensors_finds_the_tensors_by_their_places(tmp_path: Path) -> None:
+def test_any_reader_of_safetensors_finds_the_tensors_by_their_places(tmp_path):
     write_checkpoint(tmp_path / "state", {}, {"policies": [{"weight": torch.ones(2)}] * 2})
     tensors = safetensors.numpy.load_file(tmp_path / "state")
     assert set(tensors) == {"/policies/0/weight", "/policies/1/weight"}
 
 
-def test_every_flipped_byte_is_noticed(tmp_path: Path) -> None:
+def test_every_flipped_byte_is_noticed(tmp_path):
     """No damaged byte is loaded as something else, wherever it is."""
     path = tmp_path / "state"
     write_checkpoint(path, {"rate": 0.1}, {"weight": torch.arange(9.0), "name": "a", "counts": [1, 2]})
@@ -76,14 +73,14 @@ def test_every_flipped_byte_is_noticed(tmp_path: Path) -> None:
             read_checkpoint(path, {"rate": 0.1})
 
 
-def test_what_belongs_in_no_file_is_refused(tmp_path: Path) -> None:
+def test_what_belongs_in_no_file_is_refused(tmp_path):
     for value in (object(), np.array([object()])):
         with pytest.raises(InputError, match="no place in a file"):
             write_checkpoint(tmp_path / "state", {}, {"a": value})
     assert not list(tmp_path.iterdir())
 
 
-def test_files_of_another_version_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_of_another_version_are_refused(tmp_path, monkeypatch):
     with monkeypatch.context() as later:
         later.setattr(checkpoint, "VERSION", "9")
         write_checkpoint(tmp_path / "new", {}, {})

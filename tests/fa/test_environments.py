@@ -1,15 +1,11 @@
 """The environments keep Gymnasium's contract and do what the paper says."""
 
-from __future__ import annotations
-
 import copy
 import math
 import pickle
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable, Iterator
-from typing import Any
 
 import gymnasium
 import numpy as np
@@ -43,13 +39,13 @@ NOTHING_COLLECTED = np.zeros(12)
 
 
 @pytest.fixture(params=NAMES)
-def env(request: pytest.FixtureRequest) -> Iterator[gymnasium.Env]:
+def env(request):
     made = gymnasium.make(request.param)
     yield made
     made.close()
 
 
-def run(env: gymnasium.Env, seed: int, steps: int) -> list[tuple]:
+def run(env, seed, steps):
     """(observation, reward, terminated, truncated, features) of a walk with actions of a fixed stream."""
     actions = np.random.default_rng(99).integers(env.action_space.n, size=steps)
     path = [(env.reset(seed=seed)[0], 0.0, False, False, np.zeros(env.unwrapped.feature_space.dimensions))]
@@ -63,17 +59,17 @@ def run(env: gymnasium.Env, seed: int, steps: int) -> list[tuple]:
 
 class TestContract:
     @pytest.mark.parametrize("name", NAMES)
-    def test_gymnasium_accepts_it(self, name: str) -> None:
+    def test_gymnasium_accepts_it(self, name):
         check_env(gymnasium.make(name, render_mode="rgb_array").unwrapped)
 
-    def test_two_copies_with_one_seed_walk_alike_and_another_seed_differs(self, env: gymnasium.Env) -> None:
+    def test_two_copies_with_one_seed_walk_alike_and_another_seed_differs(self, env):
         with gymnasium.make(env.spec) as twin:
             first, second, other = run(env, 5, 450), run(twin, 5, 450), run(twin, 6, 450)
         for mine, theirs in zip(first, second, strict=True):
             assert all(np.array_equal(a, b) for a, b in zip(mine, theirs, strict=True))
         assert any(not np.array_equal(a[0], b[0]) for a, b in zip(first, other, strict=True))
 
-    def test_what_a_step_returns_is_never_changed_later(self, env: gymnasium.Env) -> None:
+    def test_what_a_step_returns_is_never_changed_later(self, env):
         env.reset(seed=0)
         observation, _, _, _, info = env.step(0)
         kept = observation.copy(), info["features"].copy()
@@ -87,7 +83,7 @@ class TestContract:
         np.testing.assert_array_equal(replayed, kept[0])
         np.testing.assert_array_equal(replayed_info["features"], kept[1])
 
-    def test_step_needs_a_running_episode(self) -> None:
+    def test_step_needs_a_running_episode(self):
         with pytest.raises(gymnasium.error.ResetNeeded):
             ObjectCollection().step(np.int64(0))
         racer = Racer()
@@ -98,23 +94,23 @@ class TestContract:
             racer.step(np.int64(STRAIGHT))
 
     @pytest.mark.parametrize("action", [-1, 4, 1.5, "up", None])
-    def test_a_wrong_action_gets_a_sentence_and_changes_nothing(self, action: object) -> None:
+    def test_a_wrong_action_gets_a_sentence_and_changes_nothing(self, action):
         env = ObjectCollection()
         env.reset(seed=0)
         with pytest.raises(InputError, match="action is"):
-            env.step(action)  # type: ignore[arg-type]
+            env.step(action)
         assert env.position == OBJECT_COLLECTION_LAYOUT.start
         twin = ObjectCollection()
         twin.reset(seed=0)
         np.testing.assert_array_equal(env.step(np.int64(RIGHT))[0], twin.step(np.int64(RIGHT))[0])
 
-    def test_an_unknown_reset_option_or_render_mode_gets_a_sentence(self) -> None:
+    def test_an_unknown_reset_option_or_render_mode_gets_a_sentence(self):
         with pytest.raises(InputError, match="no option 'taks'"):
             Racer().reset(options={"taks": None})
         with pytest.raises(InputError, match="render_mode is 'human'"):
             Racer(render_mode="human")
 
-    def test_a_copy_goes_on_as_the_original(self, env: gymnasium.Env) -> None:
+    def test_a_copy_goes_on_as_the_original(self, env):
         env.reset(seed=3)
         for _ in range(5):
             env.step(1)
@@ -125,7 +121,7 @@ class TestContract:
                 np.testing.assert_array_equal(other.step(action)[0], expected)
 
     @pytest.mark.parametrize("name", NAMES)
-    def test_vector_environments_stack_the_features(self, name: str) -> None:
+    def test_vector_environments_stack_the_features(self, name):
         vector = gymnasium.make_vec(name, num_envs=2)
         vector.reset(seed=0)
         *_, infos = vector.step(np.array([0, 1]))
@@ -136,12 +132,12 @@ class TestContract:
             singles.append(single.step(action)[4]["features"])
         np.testing.assert_array_equal(infos["features"], singles)
 
-    def test_a_step_limit_can_be_added(self) -> None:
+    def test_a_step_limit_can_be_added(self):
         env = gymnasium.make("sfr/ObjectCollection-v0", max_episode_steps=3)
         env.reset(seed=0)
         assert [env.step(DOWN)[2:4] for _ in range(3)] == [(False, False), (False, False), (False, True)]
 
-    def test_registering_imports_neither_torch_nor_numba(self) -> None:
+    def test_registering_imports_neither_torch_nor_numba(self):
         code = (
             "import sys, sfr_fa, gymnasium\n"
             "assert 'sfr/Racer-v0' in gymnasium.registry\n"
@@ -154,9 +150,7 @@ class TestContract:
 class TestCopies:
     @pytest.mark.parametrize("name", NAMES)
     @pytest.mark.parametrize("make_copy", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))])
-    def test_an_environment_that_was_drawn_can_be_copied(
-        self, name: str, make_copy: Callable[[gymnasium.Env], gymnasium.Env]
-    ) -> None:
+    def test_an_environment_that_was_drawn_can_be_copied(self, name, make_copy):
         env = gymnasium.make(name, render_mode="rgb_array").unwrapped
         env.reset(seed=0)
         picture = env.render()
@@ -169,22 +163,20 @@ class Counting(gymnasium.Env):
     observation_space = gymnasium.spaces.Box(0.0, 100.0, (1,), np.float64)
     action_space = gymnasium.spaces.Discrete(2)
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.count = np.zeros(1)
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[np.ndarray, dict[str, Any]]:
+    def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
         self.count[:] = 0
         return self.count, {}
 
-    def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+    def step(self, action):
         self.count += 1 + action
         return self.count, 0.0, False, False, {}
 
 
-def difference(observation: Any, action: Any, next_observation: Any, info: dict[str, Any]) -> np.ndarray:
+def difference(observation, action, next_observation, info):
     return np.asarray(next_observation - observation, dtype=np.float64)
 
 
@@ -192,15 +184,15 @@ STEPS = BoxFeatures(np.zeros(1), np.full(1, 10.0))
 
 
 class TestWrappers:
-    def test_an_observation_that_is_written_over_is_remembered(self) -> None:
+    def test_an_observation_that_is_written_over_is_remembered(self):
         env = WithFeatures(Counting(), difference, STEPS, LinearTask([1.0]))
         env.reset(seed=0)
         assert [env.step(action)[1] for action in (0, 1, 1, 0)] == [1.0, 2.0, 2.0, 1.0]
 
-    def test_the_spec_of_a_wrapped_environment_makes_it_again(self) -> None:
+    def test_the_spec_of_a_wrapped_environment_makes_it_again(self):
         inner = gymnasium.make("CartPole-v1")
 
-        def angle(observation: Any, action: Any, next_observation: Any, info: dict[str, Any]) -> np.ndarray:
+        def angle(observation, action, next_observation, info):
             return np.abs(next_observation[2:3]).astype(np.float64)
 
         env = WithFeatures(inner, angle, STEPS, LinearTask([2.0]))
@@ -214,7 +206,7 @@ class TestWrappers:
             check_env(env, skip_render_check=True)
 
     @pytest.mark.parametrize("bad", [np.eye(2), gymnasium.spaces.Box(0, 1, (2,))])
-    def test_spaces_of_others_get_a_sentence(self, bad: Any) -> None:
+    def test_spaces_of_others_get_a_sentence(self, bad):
         with pytest.raises(InputError, match="must be DiscreteFeatures or BoxFeatures"):
             WithFeatures(Counting(), difference, bad, LinearTask([1.0]))
         with pytest.raises(InputError, match="must be a function of a transition"):
@@ -224,13 +216,13 @@ class TestWrappers:
 class Duck:
     """A task by its method alone."""
 
-    def __init__(self, function: Callable[[Any], Any]) -> None:
+    def __init__(self, function):
         self.reward = function
 
 
 class TestTasks:
-    def test_a_function_is_a_task_wherever_one_is_given(self) -> None:
-        def first(phi: np.ndarray) -> np.ndarray:
+    def test_a_function_is_a_task_wherever_one_is_given(self):
+        def first(phi):
             return 3 * phi[..., 0]
 
         by_reset, by_method = Racer(), Racer()
@@ -241,8 +233,8 @@ class TestTasks:
             _, reward, _, _, info = env.step(np.int64(0))
             assert reward == 3 * info["features"][0]
 
-    def test_a_task_that_writes_to_its_argument_leaves_the_features_alone(self) -> None:
-        def careless(phi: np.ndarray) -> np.ndarray:
+    def test_a_task_that_writes_to_its_argument_leaves_the_features_alone(self):
+        def careless(phi):
             phi *= 0
             return phi[..., 0]
 
@@ -254,18 +246,18 @@ class TestTasks:
             np.testing.assert_array_equal(info["features"], expected["features"])
             ObjectCollection(task)
 
-    def test_a_reward_that_is_not_finite_is_never_handed_out(self) -> None:
+    def test_a_reward_that_is_not_finite_is_never_handed_out(self):
         # At the three points that are probed when the task is set it is finite.
         env = Racer(Duck(lambda phi: np.where(np.isin(phi[..., 0], (0, 0.5, 1)), 1.0, np.nan)))
         env.reset(seed=0)
         with pytest.raises(InputError, match="rewards must be finite"):
             env.step(np.int64(0))
 
-    def test_default_task_rewards_every_object_and_the_goal(self) -> None:
+    def test_default_task_rewards_every_object_and_the_goal(self):
         env = ObjectCollection()
         np.testing.assert_array_equal(env.task.reward(OBJECT_COLLECTION_FEATURES.vectors), [0, 1, 1, 1, 1, 1])
 
-    def test_a_task_can_come_from_constructor_method_or_reset_and_changes_rewards_only(self) -> None:
+    def test_a_task_can_come_from_constructor_method_or_reset_and_changes_rewards_only(self):
         rng = np.random.default_rng(0)
         one, two = sample_racer_task(rng), sample_racer_task(rng)
         by_constructor = gymnasium.make("sfr/Racer-v0", task=one)
@@ -280,7 +272,7 @@ class TestTasks:
             np.testing.assert_array_equal(step[0][0], step[3][0])
         assert [step[1] for step in walks[0]] != [step[1] for step in other]
 
-    def test_reward_is_the_tasks_reward_of_the_reported_features(self, env: gymnasium.Env) -> None:
+    def test_reward_is_the_tasks_reward_of_the_reported_features(self, env):
         space = env.unwrapped.feature_space
         rng = np.random.default_rng(1)
         discrete = isinstance(space, DiscreteFeatures)
@@ -292,7 +284,7 @@ class TestTasks:
             seen.add(tuple(features))
         assert len(seen) >= 4  # several kinds of object, so the table was really used
 
-    def test_a_task_that_does_not_fit_is_refused_and_the_old_one_stays(self) -> None:
+    def test_a_task_that_does_not_fit_is_refused_and_the_old_one_stays(self):
         env = ObjectCollection()
         before = env.task
         for bad, sentence in (
@@ -303,7 +295,7 @@ class TestTasks:
             (sample_general_task(np.random.default_rng(0), BARRETO_FEATURES), "features"),
         ):
             with np.errstate(divide="ignore", invalid="ignore"), pytest.raises(InputError, match=sentence):
-                env.set_task(bad)  # type: ignore[arg-type]
+                env.set_task(bad)
             assert env.task is before
             with np.errstate(divide="ignore", invalid="ignore"), pytest.raises(InputError):
                 env.reset(options={"task": bad})
@@ -311,11 +303,11 @@ class TestTasks:
 
 
 class TestObjectCollection:
-    def test_feature_spaces_of_the_layouts_are_the_papers(self) -> None:
+    def test_feature_spaces_of_the_layouts_are_the_papers(self):
         assert OBJECT_COLLECTION_LAYOUT.feature_space == OBJECT_COLLECTION_FEATURES
         assert BARRETO_LAYOUT.feature_space == BARRETO_FEATURES
 
-    def test_default_layout_has_three_objects_of_each_of_four_kinds_and_four_of_three(self) -> None:
+    def test_default_layout_has_three_objects_of_each_of_four_kinds_and_four_of_three(self):
         assert np.bincount(OBJECT_COLLECTION_LAYOUT.kind_of_object).tolist() == [3, 3, 3, 3]
         assert np.bincount(BARRETO_LAYOUT.kind_of_object).tolist() == [4, 4, 4]
 
@@ -323,9 +315,7 @@ class TestObjectCollection:
         ("action", "expected"),
         [(UP, (0.3, 0.36)), (DOWN, (0.3, 0.24)), (LEFT, (0.24, 0.3)), (RIGHT, (0.36, 0.3))],
     )
-    def test_a_move_changes_one_axis_by_length_and_noise(
-        self, action: int, expected: tuple[float, float]
-    ) -> None:
+    def test_a_move_changes_one_axis_by_length_and_noise(self, action, expected):
         assert dynamics.walk(0.3, 0.3, action, 2.0, GEOMETRY) == pytest.approx(expected, abs=1e-15)
 
     @pytest.mark.parametrize(
@@ -341,21 +331,21 @@ class TestObjectCollection:
             (0.05, 0.55, DOWN),
         ],
     )
-    def test_a_move_into_a_wall_or_outside_is_undone(self, x: float, y: float, action: int) -> None:
+    def test_a_move_into_a_wall_or_outside_is_undone(self, x, y, action):
         assert dynamics.walk(x, y, action, 0.0, GEOMETRY) == (x, y)
 
     @pytest.mark.parametrize(
         ("x", "y", "action"),
         [(0.45, 0.20, RIGHT), (0.45, 0.80, RIGHT), (0.20, 0.45, UP), (0.80, 0.55, DOWN)],
     )
-    def test_doors_let_the_agent_through(self, x: float, y: float, action: int) -> None:
+    def test_doors_let_the_agent_through(self, x, y, action):
         x, y = dynamics.walk(*dynamics.walk(x, y, action, 0.0, GEOMETRY), action, 0.0, GEOMETRY)
         assert (x > 0.52 or y > 0.52) if action in (RIGHT, UP) else y < 0.48
 
-    def test_only_the_end_of_a_move_counts_so_a_thin_wall_can_be_passed(self) -> None:
+    def test_only_the_end_of_a_move_counts_so_a_thin_wall_can_be_passed(self):
         assert dynamics.walk(0.479, 0.05, RIGHT, 0.0, GEOMETRY) == pytest.approx((0.529, 0.05))
 
-    def test_an_object_is_picked_up_once_with_the_feature_of_its_kind(self) -> None:
+    def test_an_object_is_picked_up_once_with_the_feature_of_its_kind(self):
         for j, (x, y) in enumerate(GEOMETRY.objects.tolist()):
             memory = np.zeros(12)
             # Stay put: noise of -10 standard deviations makes the length of the move 0.
@@ -364,19 +354,19 @@ class TestObjectCollection:
             memory[j] = 1.0
             assert dynamics.object_collection_step(x, y, memory, UP, -10.0, GEOMETRY) == (x, y, -1, 0)
 
-    def test_an_object_reaches_as_far_as_its_radius(self) -> None:
+    def test_an_object_reaches_as_far_as_its_radius(self):
         x, y = GEOMETRY.objects[8]
         assert dynamics.touched_object(x + 0.0399, y, NOTHING_COLLECTED, GEOMETRY) == 8
         assert dynamics.touched_object(x, y - 0.0399, NOTHING_COLLECTED, GEOMETRY) == 8
         assert dynamics.touched_object(x + 0.0401, y, NOTHING_COLLECTED, GEOMETRY) == -1
         assert dynamics.touched_object(x + 0.03, y + 0.03, NOTHING_COLLECTED, GEOMETRY) == -1
 
-    def test_the_goal_is_a_disc_of_radius_one_tenth(self) -> None:
+    def test_the_goal_is_a_disc_of_radius_one_tenth(self):
         assert dynamics.at_goal(0.86 - 0.0999, 0.86, GEOMETRY)
         assert not dynamics.at_goal(0.86 - 0.1001, 0.86, GEOMETRY)
         assert not dynamics.at_goal(0.86 + 0.08, 0.86 - 0.08, GEOMETRY)
 
-    def test_goal_wins_over_an_object_in_the_same_step(self) -> None:
+    def test_goal_wins_over_an_object_in_the_same_step(self):
         objects = GEOMETRY.objects.copy()
         objects[0] = 0.86, 0.80
         geometry = GEOMETRY._replace(objects=objects)
@@ -386,7 +376,7 @@ class TestObjectCollection:
             5,
         )
 
-    def test_an_episode_through_a_door_collects_ends_at_the_goal_and_starts_afresh(self) -> None:
+    def test_an_episode_through_a_door_collects_ends_at_the_goal_and_starts_afresh(self):
         env = ObjectCollection(LinearTask([0.25, 0.5, 0.125, 0.0625, 1.0]))
         env.reset(seed=4)
         rewards, observation, terminated = [], None, False
@@ -407,7 +397,7 @@ class TestObjectCollection:
         assert env.position == (0.05, 0.05)
         np.testing.assert_array_equal(fresh[100:], np.append(np.zeros(12), 1.0))
 
-    def test_noise_has_the_printed_mean_and_spread_along_the_moved_axis_only(self) -> None:
+    def test_noise_has_the_printed_mean_and_spread_along_the_moved_axis_only(self):
         env = ObjectCollection()
         n = 5000
         moved = np.empty((n, 2))
@@ -421,7 +411,7 @@ class TestObjectCollection:
         assert abs(moved[:, 0].std() - 0.005) < 4 * 0.005 / math.sqrt(2 * n)
         assert (moved[:, 1] == 0).all()
 
-    def test_a_pre_drawn_stream_replays_the_environment(self) -> None:
+    def test_a_pre_drawn_stream_replays_the_environment(self):
         env = ObjectCollection()
         steps = 3000
         noise = np.random.default_rng(11).standard_normal(steps)
@@ -447,9 +437,7 @@ class TestObjectCollection:
         name=st.sampled_from(["sfr/ObjectCollection-v0", "sfr/ObjectCollectionBarreto-v0"]),
         runs=st.lists(st.tuples(st.integers(0, 3), st.integers(1, 25)), min_size=1, max_size=12),
     )
-    def test_always_inside_memory_only_grows_and_features_are_declared(
-        self, seed: int, name: str, runs: list[tuple[int, int]]
-    ) -> None:
+    def test_always_inside_memory_only_grows_and_features_are_declared(self, seed, name, runs):
         env = gymnasium.make(name).unwrapped
         assert isinstance(env, ObjectCollection)
         observation, _ = env.reset(seed=seed)
@@ -474,19 +462,19 @@ class TestRacer:
         ("action", "turn", "length"),
         [(TURN_RIGHT, math.pi / 7, 0.06), (STRAIGHT, 0.0, 0.075), (TURN_LEFT, -math.pi / 7, 0.06)],
     )
-    def test_turns_come_before_the_drive(self, action: int, turn: float, length: float) -> None:
+    def test_turns_come_before_the_drive(self, action, turn, length):
         x, y, angle = dynamics.drive(0.5, 0.5, 0.3, action, np.zeros(3), RACER_LAYOUT.geometry)
         assert angle == pytest.approx(0.3 + turn, abs=1e-15)
         expected = 0.5 + length * math.cos(0.3 + turn), 0.5 + length * math.sin(0.3 + turn)
         assert (x, y) == pytest.approx(expected, abs=1e-15)
 
-    def test_noise_is_added_after_the_drive(self) -> None:
+    def test_noise_is_added_after_the_drive(self):
         x, y, angle = dynamics.drive(
             0.5, 0.5, 0.0, STRAIGHT, np.array([1.0, -2.0, 3.0]), RACER_LAYOUT.geometry
         )
         assert (x, y, angle) == pytest.approx((0.58, 0.49, 0.015), abs=1e-15)
 
-    def test_the_square_is_a_torus_and_angles_a_circle(self) -> None:
+    def test_the_square_is_a_torus_and_angles_a_circle(self):
         x, y, _ = dynamics.drive(0.97, 0.5, 0.0, STRAIGHT, np.zeros(3), RACER_LAYOUT.geometry)
         assert (x, y) == pytest.approx((0.045, 0.5), abs=1e-15)
         x, y, _ = dynamics.drive(0.5, 0.02, -math.pi / 2, STRAIGHT, np.zeros(3), RACER_LAYOUT.geometry)
@@ -495,16 +483,14 @@ class TestRacer:
         assert angle == pytest.approx(3.0 + math.pi / 7 - 2 * math.pi, abs=1e-15)
 
     @given(st.floats(-10, 10), st.sampled_from([(0.0, 1.0), (-math.pi, 2 * math.pi)]))
-    def test_wrapping_stays_in_the_half_open_interval_and_moves_by_whole_periods(
-        self, value: float, circle: tuple[float, float]
-    ) -> None:
+    def test_wrapping_stays_in_the_half_open_interval_and_moves_by_whole_periods(self, value, circle):
         low, period = circle
         result = dynamics.wrapped(value, low, period)
         assert low <= result < low + period
         turns = (value - result) / period
         assert turns == pytest.approx(round(turns), abs=1e-14)
 
-    def test_wrapping_a_negative_number_below_rounding_gives_zero(self) -> None:
+    def test_wrapping_a_negative_number_below_rounding_gives_zero(self):
         assert -1e-18 % 1.0 == 1.0  # why it needs care
         assert dynamics.wrapped(-1e-18, 0.0, 1.0) == 0.0
 
@@ -517,13 +503,11 @@ class TestRacer:
             ((0.4, 0.5), 0.3, 0.4),  # neither
         ],
     )
-    def test_distances_are_measured_on_the_torus(
-        self, marker: tuple[float, float], dx: float, dy: float
-    ) -> None:
+    def test_distances_are_measured_on_the_torus(self, marker, dx, dy):
         features = dynamics.marker_distances(0.1, 0.9, np.array([marker]))
         np.testing.assert_allclose(features, math.hypot(dx, dy) / math.sqrt(0.5), rtol=1e-14)
 
-    def test_the_largest_distance_is_normalised_to_one(self) -> None:
+    def test_the_largest_distance_is_normalised_to_one(self):
         grid = np.arange(40) / 40
         x, y = np.meshgrid(grid, grid)
         features = dynamics.marker_distances(x[..., None], y[..., None], RACER_LAYOUT.markers)
@@ -531,7 +515,7 @@ class TestRacer:
         assert features.max() == 1.0
         np.testing.assert_array_equal(dynamics.marker_distances(0.75, 0.25, np.array([[0.25, 0.75]])), [1.0])
 
-    def test_it_starts_anywhere_and_is_truncated_never_terminated_after_200_steps(self) -> None:
+    def test_it_starts_anywhere_and_is_truncated_never_terminated_after_200_steps(self):
         env = Racer()
         n, starts = 1500, []
         for i in range(n):
@@ -544,7 +528,7 @@ class TestRacer:
         ends = [env.step(np.int64(STRAIGHT))[2:4] for _ in range(200)]
         assert ends == [(False, False)] * 199 + [(False, True)]
 
-    def test_noise_has_the_printed_spread_in_place_and_orientation(self) -> None:
+    def test_noise_has_the_printed_spread_in_place_and_orientation(self):
         env = Racer()
         env.reset(seed=7)
         n, differences = 4000, []
@@ -569,7 +553,7 @@ class TestRacer:
         correlations = np.corrcoef(np.transpose(differences))[np.triu_indices(3, 1)]
         assert np.abs(correlations).max() < 4 / math.sqrt(n)
 
-    def test_a_pre_drawn_stream_replays_the_environment(self) -> None:
+    def test_a_pre_drawn_stream_replays_the_environment(self):
         env, rng = Racer(), np.random.default_rng(21)
         actions = np.random.default_rng(22).integers(3, size=(2, 200))
         env.reset(seed=21)
@@ -587,7 +571,7 @@ class TestRacer:
 
     @settings(max_examples=30, deadline=None)
     @given(seed=st.integers(0, 2**32 - 1), actions=st.lists(st.integers(0, 2), min_size=1, max_size=100))
-    def test_always_on_the_torus_with_declared_features(self, seed: int, actions: list[int]) -> None:
+    def test_always_on_the_torus_with_declared_features(self, seed, actions):
         env = Racer()
         env.reset(seed=seed)
         for action in actions:
@@ -600,7 +584,7 @@ class TestRacer:
 
 
 class TestEncoding:
-    def test_position_code_of_object_collection_by_hand(self) -> None:
+    def test_position_code_of_object_collection_by_hand(self):
         state = OBJECT_COLLECTION_LAYOUT.state_at(0.0, 1 / 3, np.eye(12)[3])
         assert state.shape == (113,)
         # Entry 10 i + j has its centre at (i/9, j/9); (0, 1/3) is the centre of entry 3.
@@ -612,14 +596,14 @@ class TestEncoding:
         np.testing.assert_array_equal(np.flatnonzero(state[100:]), [3, 12])
 
     @given(st.floats(0, 1), st.floats(0, 1))
-    def test_product_form_equals_the_printed_formula(self, x: float, y: float) -> None:
+    def test_product_form_equals_the_printed_formula(self, x, y):
         state = OBJECT_COLLECTION_LAYOUT.state_at(x, y)
         c = np.linspace(0, 1, 10)
         printed = np.exp(-((x - c[:, None]) ** 2 + (y - c[None, :]) ** 2) / 0.1)
         # The exponent is at most 20 and rounded a few times, so exp is off by at most 20 * 4 units (2e-14).
         np.testing.assert_allclose(state[:100], printed.ravel(), rtol=2e-14)
 
-    def test_racer_code_by_hand(self) -> None:
+    def test_racer_code_by_hand(self):
         state = RACER_LAYOUT.state_at(0.95, 0.2, math.pi)
         assert state.shape == (120,)
         # Centres (i/10, j/10); 0.95 is 0.05 away from 0.9 and, around the torus, from 0.0.
@@ -633,7 +617,7 @@ class TestEncoding:
         assert state[119] == pytest.approx(math.exp(-math.pi / 20), rel=1e-13)
         assert state[110] == pytest.approx(math.exp(-5 * math.pi), rel=1e-13)
 
-    def test_racer_code_is_continuous_across_the_border(self) -> None:
+    def test_racer_code_is_continuous_across_the_border(self):
         before, after = (
             RACER_LAYOUT.state_at(1 - 1e-9, 0.3, math.pi - 1e-9),
             RACER_LAYOUT.state_at(0.0, 0.3, -math.pi),
@@ -641,7 +625,7 @@ class TestEncoding:
         np.testing.assert_allclose(before, after, atol=1e-7)
 
     @pytest.mark.parametrize("environment", [ObjectCollection, Racer])
-    def test_sigma_is_an_option_of_an_environment(self, environment: type) -> None:
+    def test_sigma_is_an_option_of_an_environment(self, environment):
         """s^(0.1 / sigma) is the code of width sigma."""
         usual, wide = environment(), environment(sigma=0.2)
         (one, _), (other, _) = usual.reset(seed=0), wide.reset(seed=0)
@@ -651,18 +635,18 @@ class TestEncoding:
             with pytest.raises(InputError, match="sigma is"):
                 environment(sigma=bad)
 
-    def test_kinds_are_an_option_of_object_collection(self) -> None:
+    def test_kinds_are_an_option_of_object_collection(self):
         env = ObjectCollection(kinds=[3] * 12)
         assert env.layout.kind_of_object == (3,) * 12
         np.testing.assert_array_equal(env.layout.objects, OBJECT_COLLECTION_LAYOUT.objects)
         assert env.feature_space == OBJECT_COLLECTION_FEATURES
         for bad in ([0] * 11, [4] * 12, [0.5] * 12, 3):
             with pytest.raises(InputError, match="kind_of_object"):
-                ObjectCollection(kinds=bad)  # type: ignore[arg-type]
+                ObjectCollection(kinds=bad)
 
 
 @njit
-def compiled_walk(world: Any, actions: np.ndarray, states: np.ndarray, rng: np.random.Generator) -> None:
+def compiled_walk(world, actions, states, rng):
     ended = True
     for t in range(len(actions)):
         if ended:
@@ -673,7 +657,7 @@ def compiled_walk(world: Any, actions: np.ndarray, states: np.ndarray, rng: np.r
 
 @pytest.mark.slow
 @pytest.mark.parametrize("layout", [OBJECT_COLLECTION_LAYOUT, BARRETO_LAYOUT, RACER_LAYOUT])
-def test_worlds_walk_alike_compiled_and_as_plain_python(layout: Any) -> None:
+def test_worlds_walk_alike_compiled_and_as_plain_python(layout):
     """From one generator each: Numba draws NumPy's numbers. exp may come from another library."""
     actions = np.random.default_rng(1).integers(3, size=2000)
     walks = []

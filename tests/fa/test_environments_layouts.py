@@ -1,12 +1,8 @@
 """A layout is data: good ones are accepted and walked in, bad ones get a sentence that names the place."""
 
-from __future__ import annotations
-
 import copy
 import math
 import pickle
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
@@ -29,9 +25,9 @@ GEM = ObjectKind("gem", (1, 0), "#aa0000", "circle")
 COIN = ObjectKind("coin", (0, 1), "#00aa00", "box")
 
 
-def layout(**changes: Any) -> ObjectLayout:
+def layout(**changes):
     """One wall with a door at the top, a gem and a coin."""
-    plain: dict[str, Any] = {
+    plain = {
         "walls": [(0.45, 0.55, 0.0, 0.8)],
         "objects": [(0.2, 0.5), (0.8, 0.5)],
         "kind_of_object": [0, 1],
@@ -41,7 +37,7 @@ def layout(**changes: Any) -> ObjectLayout:
     return ObjectLayout(**(plain | changes))
 
 
-def test_a_layout_of_ones_own_makes_an_environment() -> None:
+def test_a_layout_of_ones_own_makes_an_environment():
     env = ObjectCollection(layout=layout())
     check_env(env, skip_render_check=True)
     assert env.observation_space.shape == (100 + 2 + 1,)
@@ -50,7 +46,7 @@ def test_a_layout_of_ones_own_makes_an_environment() -> None:
     )
 
 
-def test_walls_may_be_missing() -> None:
+def test_walls_may_be_missing():
     env = ObjectCollection(layout=layout(walls=[], goal=(0.86, 0.86)))
     env.reset(seed=0)
     while env.position[0] < 0.9:
@@ -100,38 +96,38 @@ def test_walls_may_be_missing() -> None:
         ({"step_noise": math.inf}, "step_noise is inf"),
     ],
 )
-def test_a_bad_layout_gets_a_sentence(changes: dict[str, Any], sentence: str) -> None:
+def test_a_bad_layout_gets_a_sentence(changes, sentence):
     with pytest.raises(InputError, match=sentence):
         layout(**changes)
 
 
-def test_an_unknown_shape_gets_a_sentence() -> None:
+def test_an_unknown_shape_gets_a_sentence():
     with pytest.raises(InputError, match="gem has shape 'star'"):
         ObjectKind("gem", (1, 0), "#aa0000", "star")
 
 
 @pytest.mark.parametrize("colour", ["blurple", "", None, 7])
-def test_an_unknown_colour_gets_a_sentence(colour: Any) -> None:
+def test_an_unknown_colour_gets_a_sentence(colour):
     with pytest.raises(InputError, match="gem has colour"):
         ObjectKind("gem", (1, 0), colour, "box")
 
 
 @pytest.mark.parametrize("steps", [0, 2.5, True, "many", math.inf])
-def test_an_episode_has_a_whole_number_of_steps(steps: Any) -> None:
+def test_an_episode_has_a_whole_number_of_steps(steps):
     with pytest.raises(InputError, match=r"episode_steps is .* positive integer"):
         RacerLayout(episode_steps=steps)
 
 
-def test_environments_refuse_layouts_of_others_and_take_none_for_the_default() -> None:
+def test_environments_refuse_layouts_of_others_and_take_none_for_the_default():
     with pytest.raises(InputError, match="needs a ObjectLayout"):
-        ObjectCollection(layout=RacerLayout())  # type: ignore[arg-type]
+        ObjectCollection(layout=RacerLayout())
     with pytest.raises(InputError, match="needs a RacerLayout"):
-        Racer(layout=layout())  # type: ignore[arg-type]
+        Racer(layout=layout())
     assert Racer(layout=None).layout is RACER_LAYOUT
 
 
 @pytest.mark.parametrize("make_copy", [copy.deepcopy, lambda layout: pickle.loads(pickle.dumps(layout))])
-def test_copies_of_a_layout_are_as_read_only_as_it_is(make_copy: Callable[[Any], Any]) -> None:
+def test_copies_of_a_layout_are_as_read_only_as_it_is(make_copy):
     rooms, racer = make_copy(OBJECT_COLLECTION_LAYOUT), make_copy(RACER_LAYOUT)
     for array in (rooms.walls, rooms.objects, racer.markers, make_copy(layout(walls=[])).walls):
         assert not array.flags.writeable
@@ -141,37 +137,37 @@ def test_copies_of_a_layout_are_as_read_only_as_it_is(make_copy: Callable[[Any],
 class TestReachability:
     @pytest.mark.timeout(20)
     @pytest.mark.parametrize("noise", [1.0, 1e6, 1e308])
-    def test_wild_noise_reaches_everything_at_once(self, noise: float) -> None:
+    def test_wild_noise_reaches_everything_at_once(self, noise):
         _, _, reached = layout(step_noise=noise).reachable_points()
         assert reached.any()
 
-    def test_a_wall_thinner_than_a_step_does_not_separate_a_thicker_one_does(self) -> None:
+    def test_a_wall_thinner_than_a_step_does_not_separate_a_thicker_one_does(self):
         layout(walls=[(0.48, 0.52, 0.0, 1.0)])
         with pytest.raises(InputError, match="cannot be reached"):
             layout(walls=[(0.46, 0.54, 0.0, 1.0)])
 
-    def test_a_door_narrower_than_the_grid_of_noiseless_steps_is_missed(self) -> None:
+    def test_a_door_narrower_than_the_grid_of_noiseless_steps_is_missed(self):
         # Without noise the agent stays on 0.05, 0.10, ...; a door between two of these lets nobody through.
-        narrow: list[tuple[float, ...]] = [(0.45, 0.55, 0.0, 0.81), (0.45, 0.55, 0.84, 1.0)]
+        narrow = [(0.45, 0.55, 0.0, 0.81), (0.45, 0.55, 0.84, 1.0)]
         layout(walls=narrow)
         with pytest.raises(InputError, match="cannot be reached"):
             layout(walls=narrow, step_noise=0.0)
 
     @pytest.mark.parametrize("default", [OBJECT_COLLECTION_LAYOUT, BARRETO_LAYOUT])
-    def test_every_object_of_the_default_layouts_can_be_reached(self, default: ObjectLayout) -> None:
+    def test_every_object_of_the_default_layouts_can_be_reached(self, default):
         x, y, reached = default.reachable_points()
         for object_x, object_y in default.objects:
             near = (x[:, None] - object_x) ** 2 + (y[None, :] - object_y) ** 2 <= default.object_radius**2
             assert (near & reached).any()
 
-    def test_flood_fill_and_dynamics_agree_on_what_is_blocked(self) -> None:
+    def test_flood_fill_and_dynamics_agree_on_what_is_blocked(self):
         x, y, reached = OBJECT_COLLECTION_LAYOUT.reachable_points()
         for i in range(0, x.size, 3):
             for j in range(0, y.size, 3):
                 # In this layout every free point can be reached.
                 assert reached[i, j] != dynamics.blocked(x[i], y[j], OBJECT_COLLECTION_LAYOUT.walls)
 
-    def test_tiny_steps_arrive_and_huge_ones_do_not(self) -> None:
+    def test_tiny_steps_arrive_and_huge_ones_do_not(self):
         layout(step_length=1 / 400, step_noise=0.0)
         with pytest.raises(InputError, match="cannot be reached"):
             layout(step_length=3.0, step_noise=0.1)
@@ -189,13 +185,13 @@ class TestReachability:
         ({"episode_steps": 0}, "episode_steps is 0"),
     ],
 )
-def test_a_bad_racer_gets_a_sentence(changes: dict[str, Any], sentence: str) -> None:
+def test_a_bad_racer_gets_a_sentence(changes, sentence):
     with pytest.raises(InputError, match=sentence):
         RacerLayout(**changes)
 
 
-def test_a_racer_with_other_markers_has_a_feature_for_each() -> None:
-    env = Racer(layout=RacerLayout(markers=[(0.5, 0.5)], episode_steps=5))  # type: ignore[arg-type]
+def test_a_racer_with_other_markers_has_a_feature_for_each():
+    env = Racer(layout=RacerLayout(markers=[(0.5, 0.5)], episode_steps=5))
     check_env(env, skip_render_check=True)
     env.reset(seed=0)
     *_, truncated, info = [env.step(np.int64(0)) for _ in range(5)][-1]

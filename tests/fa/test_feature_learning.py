@@ -1,9 +1,5 @@
 """Feature learning: the hand-written gradient against autograd, Adam against torch's, and what it finds."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
@@ -15,25 +11,23 @@ from sfr_theory.errors import InputError
 torch.set_num_threads(1)
 
 
-def some_data(seed: int, count: int = 200, state_dim: int = 4, tasks: int = 3) -> RewardedTransitions:
+def some_data(seed, count=200, state_dim=4, tasks=3):
     rng = np.random.default_rng(seed)
     states, next_states = rng.normal(size=(2, count, state_dim))
     return RewardedTransitions(states, next_states, rng.normal(size=count), rng.integers(0, tasks, count))
 
 
-def inputs_of(data: RewardedTransitions) -> np.ndarray:
+def inputs_of(data):
     return np.concatenate([data.states, data.next_states], axis=1)
 
 
-def printed_loss(
-    x: torch.Tensor, rewards: torch.Tensor, tasks: torch.Tensor, matrix: torch.Tensor, weights: torch.Tensor
-) -> torch.Tensor:
+def printed_loss(x, rewards, tasks, matrix, weights):
     """mean over b of (sigmoid(x_b^T H) . w_{i_b} - r_b)^2."""
     return ((torch.sigmoid(x @ matrix) * weights[tasks]).sum(1) - rewards).square().mean()
 
 
 @pytest.mark.parametrize("h", [1, 4, 8])
-def test_the_gradient_is_that_of_autograd(h: int) -> None:
+def test_the_gradient_is_that_of_autograd(h):
     data, rng = some_data(0), np.random.default_rng(1)
     matrix, weights = rng.normal(size=(8, h)), rng.normal(size=(3, h))
     batch = rng.integers(0, len(data), 128)
@@ -55,7 +49,7 @@ def test_the_gradient_is_that_of_autograd(h: int) -> None:
     np.testing.assert_allclose(weights_gradient, W.grad, rtol=0, atol=1e-14)
 
 
-def test_learning_is_adam_on_the_printed_loss() -> None:
+def test_learning_is_adam_on_the_printed_loss():
     """The same draws, the printed loss, torch.optim.Adam: the same H and w after 1,200 steps in float32.
 
     It covers the seam between two chunks. Adam divides by the root of small second moments, so float32
@@ -84,7 +78,7 @@ def test_learning_is_adam_on_the_printed_loss() -> None:
     assert np.abs(learned.matrix).max() > 0.5
 
 
-def test_rewards_of_this_form_are_learned() -> None:
+def test_rewards_of_this_form_are_learned():
     """Rewards that are sigmoid features times weights are predicted, also by the map given to agents."""
     rng = np.random.default_rng(4)
     states, next_states = rng.normal(size=(2, 2000, 4))
@@ -100,13 +94,13 @@ def test_rewards_of_this_form_are_learned() -> None:
     assert np.mean((predicted - rewards) ** 2) < 0.01 * rewards.var()
 
 
-def test_the_same_seed_learns_the_same_features() -> None:
+def test_the_same_seed_learns_the_same_features():
     runs = [learn_features(some_data(6), 2, np.random.default_rng(7), iterations=50) for _ in range(2)]
     np.testing.assert_array_equal(runs[0].matrix, runs[1].matrix)
     np.testing.assert_array_equal(runs[0].weights, runs[1].weights)
 
 
-def test_zero_rewards_are_dropped_by_fraction() -> None:
+def test_zero_rewards_are_dropped_by_fraction():
     rng = np.random.default_rng(8)
     rewards = np.where(rng.random(4000) < 0.9, 0.0, 1.0)
     data = RewardedTransitions(np.ones((4000, 1)), np.ones((4000, 1)), rewards, np.zeros(4000, dtype=int))
@@ -119,8 +113,8 @@ def test_zero_rewards_are_dropped_by_fraction() -> None:
     assert len(data.without_zero_rewards(1.0, rng)) == others
 
 
-def test_transitions_of_tasks_are_collected() -> None:
-    def step(x: float, r: float) -> Transition:
+def test_transitions_of_tasks_are_collected():
+    def step(x, r):
         return Transition(np.full(2, x), 0, r, None, np.full(2, -x), False)
 
     data = RewardedTransitions.of_tasks([[step(1, 0.5), step(2, 0.0)], [step(3, 1.0)]])
@@ -138,7 +132,7 @@ def test_transitions_of_tasks_are_collected() -> None:
         ({"tasks": np.array([0])}, "one entry for each of the 2 transitions"),
     ],
 )
-def test_bad_data_is_refused(change: dict[str, Any], sentence: str) -> None:
+def test_bad_data_is_refused(change, sentence):
     good = {
         "states": np.ones((2, 2)), "next_states": np.ones((2, 2)), "rewards": np.ones(2),
         "tasks": np.array([0, 1]),
@@ -148,13 +142,13 @@ def test_bad_data_is_refused(change: dict[str, Any], sentence: str) -> None:
 
 
 @pytest.mark.parametrize("setting", ["dimensions", "iterations", "batch_size", "learning_rate"])
-def test_bad_settings_are_refused(setting: str) -> None:
-    settings: dict[str, Any] = {"dimensions": 2, "iterations": 10} | {setting: 0}
+def test_bad_settings_are_refused(setting):
+    settings = {"dimensions": 2, "iterations": 10} | {setting: 0}
     with pytest.raises(InputError, match=f"{setting} is 0"):
         learn_features(some_data(0), rng=np.random.default_rng(0), **settings)
 
 
-def test_nothing_left_to_learn_from_is_said() -> None:
+def test_nothing_left_to_learn_from_is_said():
     data = RewardedTransitions(np.ones((2, 1)), np.ones((2, 1)), np.zeros(2), np.zeros(2, dtype=int))
     with pytest.raises(InputError, match="nothing to learn from"):
         data.without_zero_rewards(1.0, np.random.default_rng(0))
@@ -170,7 +164,7 @@ def test_nothing_left_to_learn_from_is_said() -> None:
         ("initial_deviation", -1),
     ],
 )  # fmt: skip
-def test_settings_that_are_no_such_numbers_get_a_sentence(setting: str, value: Any) -> None:
+def test_settings_that_are_no_such_numbers_get_a_sentence(setting, value):
     settings = {"dimensions": 2, "iterations": 1} | {setting: value}
     with pytest.raises(InputError, match=f"{setting} is"):
         learn_features(some_data(0), rng=np.random.default_rng(0), **settings)

@@ -1,11 +1,8 @@
 """The compiled racer: the same path and the same weights as the reference, gradients as autograd has them."""
 
-from __future__ import annotations
-
 import functools
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pytest
@@ -35,9 +32,9 @@ LAYOUT = RacerLayout(episode_steps=25)
 """Short episodes, so that a short run sees many ends."""
 
 
-def an_engine(name: str, agent: str, *, seed: int = 3, layout: RacerLayout = LAYOUT, **changes: Any) -> Any:
+def an_engine(name, agent, *, seed=3, layout=LAYOUT, **changes):
     """An engine of either kind on the racer, in float64."""
-    chosen: dict[str, Any] = {
+    chosen = {
         "gamma": 0.9,
         "epsilon": 0.15,
         "learning_rate": 0.01,
@@ -54,13 +51,13 @@ def an_engine(name: str, agent: str, *, seed: int = 3, layout: RacerLayout = LAY
     return make_engine(name, Racer(layout=layout), agent, seed=seed, **(chosen | changes))
 
 
-def both(agent: str, **changes: Any) -> tuple[Any, Any]:
+def both(agent, **changes):
     compiled, reference = (an_engine(name, agent, **changes) for name in ("compiled", "reference"))
     assert isinstance(compiled, CompiledEngine)
     return compiled, reference
 
 
-def assert_same_weights(compiled: Any, reference: Any, atol: float = 1e-10) -> None:
+def assert_same_weights(compiled, reference, atol=1e-10):
     ours, theirs = compiled.agent.policies.parameters, reference.agent.policies.parameters
     assert ours.keys() == theirs.keys()
     for name in ours:
@@ -195,7 +192,7 @@ DTYPES = st.sampled_from([np.float32, np.float64])
 SEEDS = st.integers(0, 2**32 - 1)
 
 
-def drawn_networks(policies: int, shape: tuple[int, ...], dtype: Any, seed: int) -> Any:
+def drawn_networks(policies, shape, dtype, seed):
     """K modules of the reference and their parameters in stacks, (K, ...) each."""
     G, U, first, second = shape
     rng = np.random.default_rng(seed)
@@ -213,13 +210,13 @@ def drawn_networks(policies: int, shape: tuple[int, ...], dtype: Any, seed: int)
     return modules, stacks
 
 
-def layers(stacks: dict[str, torch.Tensor]) -> Any:
+def layers(stacks):
     return tuple(
         tuple(stacks[f"{kind}.{layer}"].numpy() for layer in range(3)) for kind in ("weights", "biases")
     )
 
 
-def a_state(dtype: Any, rng: np.random.Generator) -> np.ndarray:
+def a_state(dtype, rng):
     x, y, angle = rng.uniform((0, 0, -math.pi), (1, 1, math.pi))
     return RACER_LAYOUT.state_at(x, y, angle).astype(dtype)
 

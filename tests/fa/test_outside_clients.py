@@ -1,10 +1,6 @@
 """Programs of others run on our environments, and our adapters on theirs."""
 
-from __future__ import annotations
-
 import warnings
-from collections.abc import Iterator
-from typing import Any
 
 import gymnasium
 import mo_gymnasium
@@ -27,7 +23,7 @@ FOUR_ROOM_FEATURES = DiscreteFeatures(np.vstack([np.zeros(3), np.eye(3), np.ones
 """Nothing, an object of each of three kinds, and the goal, which counts for all three."""
 
 
-def mo_make(name: str) -> gymnasium.Env:
+def mo_make(name):
     with warnings.catch_warnings():
         # Deep-sea-treasure declares the bounds of its rewards in float64 for a float32 space.
         warnings.filterwarnings("ignore", message=".*precision lowered by casting.*")
@@ -35,7 +31,7 @@ def mo_make(name: str) -> gymnasium.Env:
 
 
 @pytest.fixture
-def one_thread() -> Iterator[None]:
+def one_thread():
     """Tiny networks gain nothing from threads, and lose much where other programs run."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -45,13 +41,13 @@ def one_thread() -> Iterator[None]:
 
 class TestStableBaselines:
     @pytest.mark.parametrize("name", ENVIRONMENTS)
-    def test_its_checker_accepts_the_environments(self, name: str) -> None:
+    def test_its_checker_accepts_the_environments(self, name):
         check_env(gymnasium.make(name, render_mode="rgb_array"), warn=True)
 
     @pytest.mark.slow
     @pytest.mark.usefixtures("one_thread")
     @pytest.mark.parametrize("name", ENVIRONMENTS)
-    def test_dqn_takes_a_thousand_steps(self, name: str) -> None:
+    def test_dqn_takes_a_thousand_steps(self, name):
         env = gymnasium.make(name, max_episode_steps=300)
         model = DQN("MlpPolicy", env, learning_starts=100, seed=0, device="cpu")
         model.learn(1000)
@@ -62,7 +58,7 @@ class TestStableBaselines:
 
 
 class TestVectorReward:
-    def test_four_room_with_a_table_of_its_discrete_features(self) -> None:
+    def test_four_room_with_a_table_of_its_discrete_features(self):
         utility = TableTask(FOUR_ROOM_FEATURES, np.array([0.0, 1.0, -1.0, 0.5, 2.0]))
         plain, wrapped = (mo_make("four-room-v0") for _ in range(2))
         env = FeaturesFromVectorReward(wrapped, utility, FOUR_ROOM_FEATURES)
@@ -70,14 +66,14 @@ class TestVectorReward:
         assert {index for index, _ in seen} >= {0, 1, 2, 3}
         assert all(reward == utility.rewards[index] for index, reward in seen)
 
-    def test_four_room_in_the_box_it_declares(self) -> None:
+    def test_four_room_in_the_box_it_declares(self):
         env = FeaturesFromVectorReward(mo_make("four-room-v0"), LinearTask(np.array([1.0, -1.0, 0.5])))
         assert env.feature_space == BoxFeatures(np.zeros(3), np.ones(3))
         env.reset(seed=0)
         *_, info = env.step(0)
         assert "feature_index" not in info
 
-    def test_deep_sea_treasure_with_a_utility_that_is_not_linear(self) -> None:
+    def test_deep_sea_treasure_with_a_utility_that_is_not_linear(self):
         # Diminishing worth of treasure, and a price for each step.
         utility = FunctionTask(lambda phi: np.sqrt(phi[..., 0]) + 0.1 * phi[..., 1])
         plain, wrapped = (mo_make("deep-sea-treasure-v0") for _ in range(2))
@@ -90,7 +86,7 @@ class TestVectorReward:
         assert min(rewards) == pytest.approx(-0.1)
         assert max(rewards) > 0.5
 
-    def compare(self, plain: gymnasium.Env, env: FeaturesFromVectorReward, steps: int) -> list[tuple]:
+    def compare(self, plain, env, steps):
         """Walk both alike; features are the vector reward, everything else is untouched."""
         actions = np.random.default_rng(0).integers(4, size=steps)
         plain.reset(seed=3)
@@ -110,7 +106,7 @@ class TestVectorReward:
                 env.reset()
         return seen
 
-    def test_the_utility_can_change(self) -> None:
+    def test_the_utility_can_change(self):
         env = FeaturesFromVectorReward(mo_make("deep-sea-treasure-v0"), LinearTask(np.array([1.0, 0.0])))
         env.reset(seed=0, options={"task": LinearTask(np.array([0.0, 2.0]))})
         assert env.step(3)[1] == -2.0
@@ -120,15 +116,15 @@ class TestVectorReward:
             env.set_task(LinearTask(np.ones(3)))
         assert env.step(3)[1] == -3.0
 
-    def test_what_cannot_be_wrapped_gets_a_sentence(self) -> None:
+    def test_what_cannot_be_wrapped_gets_a_sentence(self):
         with pytest.raises(InputError, match="no reward_space"):
             FeaturesFromVectorReward(gymnasium.make("CartPole-v1"), LinearTask(np.ones(2)))
         env = mo_make("four-room-v0")
-        env.unwrapped.reward_space = gymnasium.spaces.Box(-np.inf, np.inf, (3,))  # type: ignore[attr-defined]
+        env.unwrapped.reward_space = gymnasium.spaces.Box(-np.inf, np.inf, (3,))
         with pytest.raises(InputError, match="not bounded; pass the feature_space"):
             FeaturesFromVectorReward(env, LinearTask(np.ones(3)))
 
-    def test_a_feature_outside_the_declared_set_gets_a_sentence(self) -> None:
+    def test_a_feature_outside_the_declared_set_gets_a_sentence(self):
         only_nothing = DiscreteFeatures(np.zeros((1, 2)))
         task = TableTask(only_nothing, np.zeros(1))
         env = FeaturesFromVectorReward(mo_make("deep-sea-treasure-v0"), task, only_nothing)
@@ -224,10 +220,8 @@ class _MultiDiscrete(gymnasium.ObservationWrapper):
 
 
 class TestAnyEnvironment:
-    def test_cart_pole_with_features_of_the_transition(self) -> None:
-        def features(
-            observation: Any, action: Any, next_observation: Any, info: dict[str, Any]
-        ) -> list[float]:
+    def test_cart_pole_with_features_of_the_transition(self):
+        def features(observation, action, next_observation, info):
             return [abs(float(next_observation[2])), abs(float(next_observation[0] - observation[0]))]
 
         task = FunctionTask(lambda phi: 1.0 - phi[..., 0] ** 2 - phi[..., 1])
@@ -241,7 +235,7 @@ class TestAnyEnvironment:
             assert reward == task.reward(info["features"])
             observation = following
 
-    def test_features_of_wrong_size_get_a_sentence(self) -> None:
+    def test_features_of_wrong_size_get_a_sentence(self):
         space = BoxFeatures(np.zeros(2), np.ones(2))
         task = LinearTask(np.ones(2))
         env = WithFeatures(gymnasium.make("CartPole-v1"), lambda *transition: [1.0], space, task)

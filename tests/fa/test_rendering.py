@@ -1,7 +1,5 @@
 """Pictures show the state: read back from their pixels, and drawn without touching it."""
 
-from __future__ import annotations
-
 import math
 
 import gymnasium
@@ -9,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import ImageColor
 
-from sfr_fa.environments.layouts import BARRETO_LAYOUT, OBJECT_COLLECTION_LAYOUT, RACER_LAYOUT, ObjectLayout
+from sfr_fa.environments.layouts import BARRETO_LAYOUT, OBJECT_COLLECTION_LAYOUT, RACER_LAYOUT
 from sfr_fa.environments.racer import Racer
 from sfr_fa.environments.registration import ENVIRONMENTS
 from sfr_fa.environments.rendering import (
@@ -28,18 +26,18 @@ from sfr_fa.tasks import LinearTask, sample_racer_task
 FAR_AWAY = (0.3, 0.3)
 
 
-def pixel(picture: np.ndarray, point: tuple[float, float]) -> np.ndarray:
+def pixel(picture, point):
     """The colour that is drawn at a point of the unit square."""
     scale = SIZE / (1 + 2 * MARGIN)
     return picture[int((1 + MARGIN - point[1]) * scale), int((point[0] + MARGIN) * scale)].astype(int)
 
 
-def close(colour: np.ndarray, name: str) -> bool:
+def close(colour, name):
     return bool(np.abs(colour - ImageColor.getrgb(name)[:3]).max() <= 2)
 
 
 @pytest.mark.parametrize("name", ENVIRONMENTS)
-def test_pictures_are_bytes_and_drawing_changes_nothing(name: str) -> None:
+def test_pictures_are_bytes_and_drawing_changes_nothing(name):
     env = gymnasium.make(name, render_mode="rgb_array")
     twin = gymnasium.make(name)
     for made in (env, twin):
@@ -58,7 +56,7 @@ def test_pictures_are_bytes_and_drawing_changes_nothing(name: str) -> None:
 
 
 @pytest.mark.parametrize("layout", [OBJECT_COLLECTION_LAYOUT, BARRETO_LAYOUT])
-def test_objects_have_their_colour_until_they_are_collected(layout: ObjectLayout) -> None:
+def test_objects_have_their_colour_until_they_are_collected(layout):
     picture = ObjectCollectionPicture(layout)
     for j, kind in enumerate(layout.kind_of_object):
         memory = np.zeros(12)
@@ -68,7 +66,7 @@ def test_objects_have_their_colour_until_they_are_collected(layout: ObjectLayout
         assert not close(pixel(picture.draw(FAR_AWAY, memory), centre), layout.kinds[kind].colour)
 
 
-def test_kinds_of_one_colour_differ_in_shape() -> None:
+def test_kinds_of_one_colour_differ_in_shape():
     picture = ObjectCollectionPicture(OBJECT_COLLECTION_LAYOUT).draw(FAR_AWAY, np.zeros(12))
     for j, kind in enumerate(OBJECT_COLLECTION_LAYOUT.kind_of_object):
         x, y = OBJECT_COLLECTION_LAYOUT.objects[j]
@@ -77,7 +75,7 @@ def test_kinds_of_one_colour_differ_in_shape() -> None:
         assert close(upper_corner, look.colour) == (look.shape == "box")
 
 
-def test_rooms_walls_and_agent_are_where_they_are() -> None:
+def test_rooms_walls_and_agent_are_where_they_are():
     picture = ObjectCollectionPicture(OBJECT_COLLECTION_LAYOUT).draw((0.3, 0.7), np.zeros(12))
     assert close(pixel(picture, (0.3, 0.7)), AGENT)
     assert close(pixel(picture, (0.7, 0.3)), FLOOR)
@@ -86,7 +84,7 @@ def test_rooms_walls_and_agent_are_where_they_are() -> None:
     assert close(pixel(picture, (0.5, 0.26)), FLOOR)  # a door
 
 
-def test_racer_ground_is_darker_where_the_reward_is_higher() -> None:
+def test_racer_ground_is_darker_where_the_reward_is_higher():
     task = sample_racer_task(np.random.default_rng(1))
     picture = RacerPicture(RACER_LAYOUT, task).draw((0.02, 0.02), 0.0)
     points = np.random.default_rng(2).uniform(0.05, 0.95, (400, 2))
@@ -98,13 +96,13 @@ def test_racer_ground_is_darker_where_the_reward_is_higher() -> None:
     assert brightness[order[-20:]].max() < brightness[order[:20]].min() - 50
 
 
-def test_a_constant_reward_can_be_drawn() -> None:
+def test_a_constant_reward_can_be_drawn():
     picture = RacerPicture(RACER_LAYOUT, LinearTask(np.zeros(3))).draw((0.5, 0.5), 0.0)
     assert close(pixel(picture, (0.5, 0.5)), RACER)
 
 
 @pytest.mark.parametrize("angle", [0.0, 1.0, math.pi, -2.0])
-def test_racer_points_where_it_heads_and_is_seen_across_the_border(angle: float) -> None:
+def test_racer_points_where_it_heads_and_is_seen_across_the_border(angle):
     picture = RacerPicture(RACER_LAYOUT, LinearTask(np.zeros(3)))
     tip = 0.5 + 0.02 * math.cos(angle), 0.5 + 0.02 * math.sin(angle)
     tail = 0.5 - 0.02 * math.cos(angle), 0.5 - 0.02 * math.sin(angle)
@@ -115,7 +113,7 @@ def test_racer_points_where_it_heads_and_is_seen_across_the_border(angle: float)
     assert close(pixel(at_border, (0.01, 0.5)), RACER)
 
 
-def test_racer_picture_follows_the_task() -> None:
+def test_racer_picture_follows_the_task():
     env = Racer(render_mode="rgb_array")
     env.reset(seed=0)
     before = env.render()

@@ -1,7 +1,5 @@
 """Fitted weights: exact for linear rewards, optimal for others, and the printed rule as it is."""
 
-from __future__ import annotations
-
 import tracemalloc
 
 import numpy as np
@@ -16,14 +14,14 @@ POINTS = OBJECT_COLLECTION_FEATURES.vectors
 
 
 @pytest.mark.parametrize("fit", [l1_weights, least_squares_weights])
-def test_linear_rewards_are_fitted_exactly(fit: object) -> None:
+def test_linear_rewards_are_fitted_exactly(fit):
     rng = np.random.default_rng(0)
     for _ in range(10):
         rewards = POINTS @ rng.normal(size=5)
         np.testing.assert_allclose(POINTS @ fit(POINTS, rewards, rng), rewards, atol=1e-9)
 
 
-def test_l1_error_is_the_known_minimum() -> None:
+def test_l1_error_is_the_known_minimum():
     """min over w of sum_j |R_j - phi_j . w| = |R_2 - R_3 - R_4 + R_5| on the object collection's features."""
     rng = np.random.default_rng(1)
     for _ in range(20):
@@ -35,21 +33,21 @@ def test_l1_error_is_the_known_minimum() -> None:
         assert error <= worse + 1e-9
 
 
-def test_l1_is_the_median_in_one_dimension() -> None:
+def test_l1_is_the_median_in_one_dimension():
     """For a constant feature the L1-optimal weight is the median, least squares the mean."""
     ones, rewards = np.ones((5, 1)), np.array([0.0, 0.0, 1.0, 7.0, 100.0])
     assert l1_weights(ones, rewards) == pytest.approx([1.0])
     assert least_squares_weights(ones, rewards) == pytest.approx([21.6])
 
 
-def test_least_squares_solves_the_normal_equations() -> None:
+def test_least_squares_solves_the_normal_equations():
     rng = np.random.default_rng(2)
     points, rewards = rng.normal(size=(30, 4)), rng.normal(size=30)
     weights = least_squares_weights(points, rewards)
     np.testing.assert_allclose(points.T @ (rewards - points @ weights), 0, atol=1e-12)
 
 
-def test_the_printed_rule_only_removes_the_mean_error() -> None:
+def test_the_printed_rule_only_removes_the_mean_error():
     """All weights move by the same number until the mean error is 0; single errors stay."""
     task = sample_general_task(np.random.default_rng(3))
     start = np.random.default_rng(4).normal(0.0, 0.01, 5)
@@ -60,13 +58,13 @@ def test_the_printed_rule_only_removes_the_mean_error() -> None:
     assert np.abs(errors).sum() > nonlinearity(task) + 0.1
 
 
-def test_a_printed_rule_that_explodes_is_refused() -> None:
+def test_a_printed_rule_that_explodes_is_refused():
     """Features that sum to 3 overshoot: the mean error is multiplied by 1 - 3 at each step."""
     with pytest.raises(InputError, match="diverges"):
         printed_rule_weights(np.ones((4, 3)), np.ones(4), np.random.default_rng(0))
 
 
-def test_l1_weights_of_many_points_take_little_memory() -> None:
+def test_l1_weights_of_many_points_take_little_memory():
     """Dense, the constraints of 5,000 points alone would take 10,000 x 5,003 x 8 bytes = 400 MB."""
     points = np.random.default_rng(2).random((5000, 3))
     weights = np.array([1.0, -2.0, 0.5])

@@ -1,13 +1,9 @@
 """Tasks value features as written, are sampled as the paper says, and survive a file."""
 
-from __future__ import annotations
-
 import copy
 import json
 import math
 import pickle
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
@@ -41,7 +37,7 @@ from sfr_fa.tasks import (
 )
 from sfr_theory.errors import InputError
 
-SAMPLERS: dict[str, Callable[[np.random.Generator], LinearTask | TableTask | GaussianTask]] = {
+SAMPLERS = {
     "linear": sample_linear_task,
     "linear Barreto": lambda rng: sample_linear_task(rng, BARRETO_FEATURES),
     "general": sample_general_task,
@@ -52,7 +48,7 @@ SAMPLERS: dict[str, Callable[[np.random.Generator], LinearTask | TableTask | Gau
 
 
 class TestFeatureSpaces:
-    def test_index_of_finds_each_vector(self) -> None:
+    def test_index_of_finds_each_vector(self):
         for space in (OBJECT_COLLECTION_FEATURES, BARRETO_FEATURES):
             assert [space.index_of(vector) for vector in space.vectors] == list(range(space.size))
             np.testing.assert_array_equal(space.indices_of(space.vectors[[[0, 2], [3, 1]]]), [[0, 2], [3, 1]])
@@ -70,11 +66,11 @@ class TestFeatureSpaces:
             (np.zeros((2, 5)), "one vector of 5"),
         ],
     )
-    def test_other_features_get_a_sentence(self, features: object, sentence: str) -> None:
+    def test_other_features_get_a_sentence(self, features, sentence):
         with pytest.raises(InputError, match=sentence):
             OBJECT_COLLECTION_FEATURES.index_of(features)
 
-    def test_box_checks_its_borders(self) -> None:
+    def test_box_checks_its_borders(self):
         box = BoxFeatures(np.array([0.0, -1.0]), np.array([1.0, 1.0]))
         np.testing.assert_array_equal(box.check([[0, -1], [1, 1]]), [[0, -1], [1, 1]])
         for bad, sentence in (
@@ -86,10 +82,10 @@ class TestFeatureSpaces:
             with pytest.raises(InputError, match=sentence):
                 box.check(bad)
 
-    def test_bad_spaces_get_a_sentence(self) -> None:
+    def test_bad_spaces_get_a_sentence(self):
         for make, sentence in (
-            (lambda: DiscreteFeatures([[0, 1], [1, 0], [0, 1]]), r"vectors\[0\] and vectors\[2\]"),  # type: ignore[arg-type]
-            (lambda: DiscreteFeatures([[0, 1], [1]]), "rows of equal length"),  # type: ignore[arg-type]
+            (lambda: DiscreteFeatures([[0, 1], [1, 0], [0, 1]]), r"vectors\[0\] and vectors\[2\]"),
+            (lambda: DiscreteFeatures([[0, 1], [1]]), "rows of equal length"),
             (lambda: DiscreteFeatures(np.zeros((0, 2))), "empty"),
             (lambda: DiscreteFeatures(np.zeros(2)), "1 axes; it needs 2"),
             (lambda: BoxFeatures(np.zeros(2), np.array([1.0, 0.0])), r"low\[1\] is 0.0 and high\[1\] is 0.0"),
@@ -99,9 +95,7 @@ class TestFeatureSpaces:
                 make()
 
     @pytest.mark.parametrize("space", [OBJECT_COLLECTION_FEATURES, RACER_FEATURES])
-    def test_spaces_are_frozen_comparable_and_survive_pickling(
-        self, space: DiscreteFeatures | BoxFeatures
-    ) -> None:
+    def test_spaces_are_frozen_comparable_and_survive_pickling(self, space):
         copy = pickle.loads(pickle.dumps(space))
         assert copy == space
         assert hash(copy) == hash(space)
@@ -112,19 +106,19 @@ class TestFeatureSpaces:
 
 
 class TestRewards:
-    def test_linear(self) -> None:
-        task = LinearTask([1.0, -2.0, 0.5])  # type: ignore[arg-type]
+    def test_linear(self):
+        task = LinearTask([1.0, -2.0, 0.5])
         np.testing.assert_array_equal(task.reward([[1, 1, 1], [0, 0, 2]]), [-0.5, 1.0])
         assert task.reward(np.array([0.0, 1.0, 0.0])) == -2.0
 
-    def test_table(self) -> None:
+    def test_table(self):
         task = TableTask(BARRETO_FEATURES, np.arange(5.0))
         np.testing.assert_array_equal(task.reward(BARRETO_FEATURES.vectors[[[4, 0]]]), [[4.0, 0.0]])
         with pytest.raises(InputError, match="none of the 5"):
             task.reward([1, 1, 0, 0])
 
-    def test_gaussian_is_the_printed_formula(self) -> None:
-        task = GaussianTask(([[0.2, 0.01]], [[0.2, 0.01], [0.1, 0.004]], [[0.0, 0.005]]))  # type: ignore[arg-type]
+    def test_gaussian_is_the_printed_formula(self):
+        task = GaussianTask(([[0.2, 0.01]], [[0.2, 0.01], [0.1, 0.004]], [[0.0, 0.005]]))
         phi = np.array([0.25, 0.14, 0.3])
         by_hand = (
             math.exp(-(0.05**2) / 0.01)
@@ -136,10 +130,10 @@ class TestRewards:
         assert task.component(0, 0.2) == pytest.approx(1 / 3)
 
     @pytest.mark.parametrize("seed", range(5))
-    def test_additive_tasks_are_the_sum_of_their_components(self, seed: int) -> None:
+    def test_additive_tasks_are_the_sum_of_their_components(self, seed):
         rng = np.random.default_rng(seed)
         gaussian = sample_racer_task(rng)
-        tasks: list[AdditiveReward] = [
+        tasks = [
             gaussian,
             LinearTask(rng.normal(size=3)),
             AdditiveTask((np.sin, np.square, lambda x: 0 * x + 2.0)),
@@ -152,12 +146,12 @@ class TestRewards:
             np.testing.assert_allclose(task.reward(phi), total, rtol=0, atol=1e-14)
         assert not isinstance(sample_general_task(rng), AdditiveReward)
 
-    def test_additive_functions(self) -> None:
+    def test_additive_functions(self):
         task = AdditiveTask((np.sin, np.square))
         assert task.reward([0.3, 2.0]) == pytest.approx(math.sin(0.3) + 4.0)
 
-    def test_a_function_of_one_vector_can_be_vectorised(self) -> None:
-        def best_of_two(phi: np.ndarray) -> float:
+    def test_a_function_of_one_vector_can_be_vectorised(self):
+        def best_of_two(phi):
             return max(phi[0], 2 * phi[1])
 
         with pytest.raises(InputError, match=r"shape \(3,\) where \(2,\) is needed.*vectorize"):
@@ -184,11 +178,11 @@ class TestRewards:
             (lambda: LinearTask([1.0]).reward([1.0, 2.0]), "vectors of 1 features"),
         ],
     )
-    def test_bad_tasks_get_a_sentence(self, make: Callable[[], object], sentence: str) -> None:
+    def test_bad_tasks_get_a_sentence(self, make, sentence):
         with pytest.raises(InputError, match=sentence):
             make()
 
-    def test_check_task_accepts_what_fits(self) -> None:
+    def test_check_task_accepts_what_fits(self):
         rng = np.random.default_rng(0)
         for task in (sample_linear_task(rng), sample_general_task(rng)):
             assert check_task(task, OBJECT_COLLECTION_FEATURES) is task
@@ -208,21 +202,21 @@ class TestWhatAUserMayHandIn:
         ("make", "sentence"),
         [
             (lambda: task_from_json({"kind": ["x"]}), "whose kind is one of"),
-            (lambda: TableTask([1, 2], [1, 2]), "needs its DiscreteFeatures first"),  # type: ignore[arg-type]
-            (lambda: AdditiveTask(lambda x: x), "list a function"),  # type: ignore[arg-type]
-            (lambda: GaussianTask("ab"), "list the Gaussians"),  # type: ignore[arg-type]
-            (lambda: sample_racer_task(np.random.default_rng(0), "a"), "unit is 'a'"),  # type: ignore[arg-type]
+            (lambda: TableTask([1, 2], [1, 2]), "needs its DiscreteFeatures first"),
+            (lambda: AdditiveTask(lambda x: x), "list a function"),
+            (lambda: GaussianTask("ab"), "list the Gaussians"),
+            (lambda: sample_racer_task(np.random.default_rng(0), "a"), "unit is 'a'"),
         ],
     )
-    def test_what_is_no_task_gets_a_sentence(self, make: Callable[[], object], sentence: str) -> None:
+    def test_what_is_no_task_gets_a_sentence(self, make, sentence):
         with pytest.raises(InputError, match=sentence):
             make()
 
-    def test_gaussians_may_come_as_one_array(self) -> None:
+    def test_gaussians_may_come_as_one_array(self):
         assert GaussianTask(np.ones((3, 1, 2))) == GaussianTask([[[1, 1]]] * 3)
 
     @pytest.mark.parametrize("make_copy", [copy.deepcopy, lambda task: pickle.loads(pickle.dumps(task))])
-    def test_copies_are_as_read_only_as_the_original(self, make_copy: Callable[[Any], Any]) -> None:
+    def test_copies_are_as_read_only_as_the_original(self, make_copy):
         rng = np.random.default_rng(0)
         linear, table, gaussian = map(
             make_copy, (sample_linear_task(rng), sample_general_task(rng), sample_racer_task(rng))
@@ -234,8 +228,8 @@ class TestWhatAUserMayHandIn:
             assert not array.flags.writeable
         assert box == RACER_FEATURES
 
-    def test_a_function_that_writes_to_its_argument_harms_nobody(self) -> None:
-        def careless(phi: np.ndarray) -> np.ndarray:
+    def test_a_function_that_writes_to_its_argument_harms_nobody(self):
+        def careless(phi):
             phi *= 0
             return phi[..., 0]
 
@@ -249,7 +243,7 @@ class TestWhatAUserMayHandIn:
 class TestJson:
     @pytest.mark.parametrize("name", SAMPLERS)
     @pytest.mark.parametrize("seed", [0, 1])
-    def test_a_task_survives_a_file_exactly(self, name: str, seed: int) -> None:
+    def test_a_task_survives_a_file_exactly(self, name, seed):
         rng = np.random.default_rng(seed)
         task, other = SAMPLERS[name](rng), SAMPLERS[name](rng)
         read = task_from_json(json.loads(json.dumps(task.to_json())))
@@ -270,18 +264,18 @@ class TestJson:
             ({"kind": "gaussian", "components": 3}, "components must list"),
         ],
     )
-    def test_anything_else_gets_a_sentence(self, content: object, sentence: str) -> None:
+    def test_anything_else_gets_a_sentence(self, content, sentence):
         with pytest.raises(InputError, match=sentence):
             task_from_json(content)
 
 
 class TestSamplers:
     @pytest.mark.parametrize("name", SAMPLERS)
-    def test_a_seed_gives_the_same_tasks_again(self, name: str) -> None:
+    def test_a_seed_gives_the_same_tasks_again(self, name):
         one, two = np.random.default_rng(5), np.random.default_rng(5)
         assert [SAMPLERS[name](one) for _ in range(3)] == [SAMPLERS[name](two) for _ in range(3)]
 
-    def test_linear_tasks(self) -> None:
+    def test_linear_tasks(self):
         rng, n = np.random.default_rng(0), 4000
         for space in (OBJECT_COLLECTION_FEATURES, BARRETO_FEATURES):
             weights = np.array([sample_linear_task(rng, space).weights for _ in range(n)])
@@ -289,7 +283,7 @@ class TestSamplers:
             assert (weights[:, -1] == 1).all()
             assert_uniform(weights[:, :-1], -1, 1)
 
-    def test_general_tasks(self) -> None:
+    def test_general_tasks(self):
         rng, n = np.random.default_rng(1), 4000
         for space in (OBJECT_COLLECTION_FEATURES, BARRETO_FEATURES):
             rewards = np.array([sample_general_task(rng, space).rewards for _ in range(n)])
@@ -298,7 +292,7 @@ class TestSamplers:
             assert (rewards[:, -1] == 1).all()
             assert_uniform(rewards[:, 1:-1], -1, 1)
 
-    def test_racer_tasks(self) -> None:
+    def test_racer_tasks(self):
         rng, n = np.random.default_rng(2), 2000
         tasks = [sample_racer_task(rng) for _ in range(n)]
         counts = np.array([[len(gaussians) for gaussians in task.components] for task in tasks])
@@ -310,7 +304,7 @@ class TestSamplers:
         assert_uniform(mu[:, None], 0.0, 0.7)
         assert_uniform(sigma[:, None], 0.001, 0.01)
 
-    def test_racer_tasks_in_raw_distance(self) -> None:
+    def test_racer_tasks_in_raw_distance(self):
         normalised = sample_racer_task(np.random.default_rng(3))
         raw = sample_racer_task(np.random.default_rng(3), unit=math.sqrt(2))
         phi = np.random.default_rng(4).random((50, 3))
@@ -322,7 +316,7 @@ class TestSamplers:
 
 class TestNonlinearity:
     @given(st.lists(st.floats(-1, 1), min_size=4, max_size=4))
-    def test_it_is_the_error_of_the_best_linear_model(self, rewards: list[float]) -> None:
+    def test_it_is_the_error_of_the_best_linear_model(self, rewards):
         task = TableTask(OBJECT_COLLECTION_FEATURES, np.array([0.0, *rewards, 1.0]))
         phi = OBJECT_COLLECTION_FEATURES.vectors
         # min over w, e of sum e subject to |R - phi w| <= e.
@@ -336,21 +330,21 @@ class TestNonlinearity:
         # HiGHS stops within 1e-7 of feasibility in each of 12 rows.
         assert nonlinearity(task) == pytest.approx(solution.fun, abs=2e-6)
 
-    def test_linear_tasks_have_none(self) -> None:
+    def test_linear_tasks_have_none(self):
         rng = np.random.default_rng(0)
         for _ in range(20):
             rewards = sample_linear_task(rng).reward(OBJECT_COLLECTION_FEATURES.vectors)
             assert nonlinearity(TableTask(OBJECT_COLLECTION_FEATURES, rewards)) < 1e-15
 
     @pytest.mark.parametrize("level", range(7))
-    def test_samples_are_in_their_bracket(self, level: int) -> None:
+    def test_samples_are_in_their_bracket(self, level):
         rng = np.random.default_rng(level)
         low, high = NONLINEARITY_BRACKETS[level]
         values = [nonlinearity(sample_task_of_nonlinearity(rng, level)) for _ in range(100)]
         assert low <= min(values) < max(values) < high
         assert max(values) - min(values) > 0.2  # all over it
 
-    def test_brackets_have_the_probabilities_of_a_sum_of_four_uniforms(self) -> None:
+    def test_brackets_have_the_probabilities_of_a_sum_of_four_uniforms(self):
         rng, n = np.random.default_rng(9), 20_000
         values = [nonlinearity(sample_general_task(rng)) for _ in range(n)]
         edges = [low for low, _ in NONLINEARITY_BRACKETS] + [NONLINEARITY_BRACKETS[-1][1]]
@@ -359,14 +353,14 @@ class TestNonlinearity:
         expected = np.array([8131, 7789, 7171, 6349, 5395, 4381, 3379]) / 49152
         assert (np.abs(share - expected) < 4 * np.sqrt(expected * (1 - expected) / n)).all()
 
-    def test_wrong_levels_and_tables_get_a_sentence(self) -> None:
+    def test_wrong_levels_and_tables_get_a_sentence(self):
         with pytest.raises(InputError, match="level is 7"):
             sample_task_of_nonlinearity(np.random.default_rng(0), 7)
         with pytest.raises(InputError, match="six features"):
             nonlinearity(TableTask(BARRETO_FEATURES, np.zeros(5)))
 
 
-def assert_uniform(samples: np.ndarray, low: float, high: float) -> None:
+def assert_uniform(samples, low, high):
     """Each column looks uniform: range, and mean within four standard errors."""
     n = len(samples)
     assert samples.min() >= low
