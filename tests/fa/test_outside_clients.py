@@ -150,7 +150,7 @@ class TestMoGymnasium:
     @pytest.mark.usefixtures("one_thread")
     @pytest.mark.parametrize("agent", ["SFR", "SF"])
     @pytest.mark.parametrize("name", ONE_LINE)
-    def test_the_example_with_another_environment(self, name: str, agent: str) -> None:
+    def test_the_example_with_another_environment(self, name, agent):
         env = ONE_LINE[name]()
         space = DiscreteFeatures.observed(env, steps=2000, seed=0)
         utility = LinearTask(np.ones(space.dimensions))
@@ -163,7 +163,7 @@ class TestMoGymnasium:
             assert (result.steps, result.diverged) == (30, False)
         assert engine.values(env.reset(seed=0)[0]).shape == (2, env.action_space.n)
 
-    def test_one_hot_tells_every_state_apart(self) -> None:
+    def test_one_hot_tells_every_state_apart(self):
         env = OneHot(mo_make("resource-gathering-v0"))
         assert env.observation_space == gymnasium.spaces.Box(0, 1, (6**4,), np.float32)
         seen = {}
@@ -171,16 +171,16 @@ class TestMoGymnasium:
         for action in np.random.default_rng(0).integers(4, size=500):
             code, _, terminated, truncated, _ = env.step(action)
             assert code.sum() == 1
-            state = tuple(np.ravel(env.unwrapped.get_state()).tolist())  # type: ignore[attr-defined]
+            state = tuple(np.ravel(env.unwrapped.get_state()).tolist())
             assert seen.setdefault(int(code.argmax()), state) == state
             if terminated or truncated:
                 env.reset()
         assert len(set(seen.values())) == len(seen) > 20
 
-    def test_blocks_are_side_by_side(self) -> None:
+    def test_blocks_are_side_by_side(self):
         env = OneHot(mo_make("four-room-v0"), ROOMS)
         code, _ = env.reset(seed=0)
-        plain = env.unwrapped.state_to_array(env.unwrapped.state)  # type: ignore[attr-defined]
+        plain = env.unwrapped.state_to_array(env.unwrapped.state)
         blocks = [code[:196], *code[196:].reshape(12, 14)]
         assert [int(block.argmax()) for block in blocks] == [plain[0] * 14 + plain[1], *plain[2:]]
         assert code.sum() == 13
@@ -193,15 +193,13 @@ class TestMoGymnasium:
             ("minecart-v0", None, "OneHot", "network"),
         ],
     )
-    def test_states_that_cannot_be_counted_get_a_sentence(
-        self, name: str, blocks: Any, place: str, fix: str
-    ) -> None:
+    def test_states_that_cannot_be_counted_get_a_sentence(self, name, blocks, place, fix):
         with pytest.raises(InputError) as caught:
             OneHot(mo_make(name), blocks)
         assert place in str(caught.value)
         assert fix in str(caught.value)
 
-    def test_one_hot_of_discrete_spaces(self) -> None:
+    def test_one_hot_of_discrete_spaces(self):
         lake = OneHot(gymnasium.make("FrozenLake-v1"))
         np.testing.assert_array_equal(lake.reset(seed=0)[0], np.eye(16)[0])
         cards = OneHot(_MultiDiscrete(gymnasium.make("FrozenLake-v1")))
@@ -211,11 +209,11 @@ class TestMoGymnasium:
 class _MultiDiscrete(gymnasium.ObservationWrapper):
     """Observations of two whole numbers, the second of which starts at 6."""
 
-    def __init__(self, env: gymnasium.Env) -> None:
+    def __init__(self, env):
         super().__init__(env)
         self.observation_space = gymnasium.spaces.MultiDiscrete([2, 3], start=[-1, 6])
 
-    def observation(self, observation: Any) -> Any:
+    def observation(self, observation):
         return np.array([0, 7])
 
 
