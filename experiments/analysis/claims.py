@@ -14,6 +14,10 @@ only runs of its full size (all tasks, steps and 10 repetitions, files without c
 first two: at any smaller size the verdict is INCONCLUSIVE, and the evidence says which way the results point.
 
 Where the paper gives no number ("similar"), the threshold is ours: a ratio of at least 90 % either way.
+
+Some choices are not printed (`experiments.analysis.multiverse`). A claim that the results decide, but that
+holds in some worlds of these choices and clearly fails in others, NEEDS ASSUMPTION: the evidence says in how
+many it holds, and which choice decides.
 Verdicts are computed from the tables each time they are asked for; none is read from a file.
 """
 
@@ -31,6 +35,7 @@ import numpy as np
 from experiments.analysis import compare
 from experiments.analysis.compare import BARRETO, GENERAL, LINEAR, RACER, Agreement, Pair, Place, Results
 from experiments.analysis.formats import printed_p
+from experiments.analysis.multiverse import SIMILAR, Specification, specifications
 from experiments.render import sentence
 from sfr_fa import statistics
 from sfr_fa.runs import load
@@ -40,8 +45,6 @@ from sfr_theory import cli, paper
 from sfr_theory.catalogue import EXPERIMENTS
 from sfr_theory.claims import CheckResult, Method, Outcome, Verdict, outcome_table
 
-SIMILAR = 0.9
-"""Two returns are similar if the smaller is at least this part of the larger."""
 LATE_TASKS = 100
 """How many count as the end: the last third."""
 SINGLE_LINEAR, SINGLE_GENERAL = Place("single_task", "linear"), Place("single_task", "general")
@@ -382,9 +385,25 @@ CHECKS: Mapping[str, Check] = {
 """Claim id -> what decides it."""
 
 
+def in_all_worlds(result: CheckResult, found: Sequence[Specification]) -> CheckResult:
+    """A verdict with what the multiverse adds to it; `found` are the claim's statements there."""
+    if not found or result.verdict is NOT_CHECKED:
+        return result
+    depends = any(specification.holding and specification.failing for specification in found)
+    verdict = Verdict.NEEDS_ASSUMPTION if depends else result.verdict
+    words = "; ".join(sentence("worlds", found=specification) for specification in found)
+    scope = _scope(specification.run for specification in found)
+    return CheckResult(verdict, f"{result.evidence}; {words}", f"{result.scope}; {scope}", result.details)
+
+
 def check(results: Results) -> list[Outcome]:
     """Every empirical claim of the catalogue with its verdict."""
-    return [Outcome(claim, CHECKS[claim.id](results), Method.RESULTS) for claim in EXPERIMENTS.claims]
+    worlds = specifications(results.by_name.values())
+    decided = {
+        claim: in_all_worlds(CHECKS[claim.id](results), [s for s in worlds if s.statement.claim == claim.id])
+        for claim in EXPERIMENTS.claims
+    }
+    return [Outcome(claim, result, Method.RESULTS) for claim, result in decided.items()]
 
 
 def decide(folder: Path) -> dict[str, CheckResult]:

@@ -375,6 +375,11 @@ def strip(images: Sequence[Image.Image], gap: int = 16) -> Image.Image:
 
 def pictures(run: Run) -> Iterator[Picture]:
     """Every figure that the results of a run suffice for."""
+    from experiments.analysis import world_figures  # which draws with what is here
+
+    if run.name in world_figures.PICTURES:
+        yield world_figures.PICTURES[run.name](run)
+        return
     levels = compare.level_settings(run)
     if levels and run.agents:
         yield nonlinearity(run)

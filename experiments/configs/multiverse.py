@@ -53,8 +53,11 @@ def placements(layout: ObjectLayout) -> dict[str, tuple[int, ...]]:
     return {"ours": ours, **({"in turn": in_turn} if ours == blocks else {"blocks": blocks}), **drawn}
 
 
+def layout(setting: Setting) -> ObjectLayout:
+    return BARRETO_LAYOUT if setting.environment == BARRETO.environment else OBJECT_COLLECTION_LAYOUT
+
+
 def worlds(setting: Setting) -> list[Setting]:
-    layout = BARRETO_LAYOUT if setting is BARRETO else OBJECT_COLLECTION_LAYOUT
     return [
         replace(
             setting,
@@ -62,7 +65,7 @@ def worlds(setting: Setting) -> list[Setting]:
             environment_options={"sigma": sigma, "kinds": list(kinds)},
         )
         for sigma in SIGMAS
-        for name, kinds in placements(layout).items()
+        for name, kinds in placements(layout(setting)).items()
     ]
 
 

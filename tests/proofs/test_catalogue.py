@@ -119,7 +119,7 @@ def test_no_method_says_more_than_it_can(method: Method, verdict: Verdict) -> No
         Verdict.PROVED: proof,
         Verdict.SUPPORTED: {Method.INSTANCES, Method.SIMULATION},
         Verdict.REFUTED: {*proof, Method.COUNTEREXAMPLE, Method.INSTANCES},
-        Verdict.NEEDS_ASSUMPTION: {*proof, Method.COUNTEREXAMPLE},
+        Verdict.NEEDS_ASSUMPTION: {*proof, Method.COUNTEREXAMPLE, Method.RESULTS},
         Verdict.REPRODUCED: {Method.RESULTS},
         Verdict.NOT_REPRODUCED: {Method.RESULTS},
     }.get(verdict, set(Method))

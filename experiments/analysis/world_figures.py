@@ -1,0 +1,187 @@
+"""Figures of the experiments that are ours: statements over all worlds, and GPI over few policies.
+
+specification_curves   for each statement its quotient in every world, the smallest first, with the range
+                       over repetitions; the claimed region is shaded, and dots below say which choices a
+                       world is made of
+fewer_policies         return and time per step over the number of stored policies that GPI may choose
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from experiments.analysis import compare, figures
+from experiments.analysis.figures import BLUE, GREEN, ORANGE, PURPLE, RC, SKY, VERMILION, Picture
+from experiments.analysis.multiverse import Specification, specifications
+from sfr_fa import statistics
+from sfr_fa.runs.load import Run
+
+HOLDS, FAILS = BLUE, VERMILION
+COLUMNS = 2
+GROUPS = {"drawn": "drawn at random"}
+"""Values of a choice that share a row of dots: those that begin with a word."""
+
+
+def _row(value: str) -> str:
+    return GROUPS.get(value.split()[0], value)
+
+
+def specification_curves(run: Run) -> Picture:
+    found = specifications([run])
+    worlds = max((len(s.worlds) for s in found), default=0)
+    caption = (
+        f"Each statement in up to {worlds} worlds that the paper may have meant: a quotient of total "
+        f"returns, the range over {run.repetitions} repetitions, blue where the estimate is as claimed "
+        f"(shaded); dots say which choices make the world; profile {run.profile}: {run.size}"
+    )
+    return Picture("specification_curves", caption, partial(draw_specification_curves, found))
+
+
+def draw_specification_curves(found: Sequence[Specification]) -> Figure:
+    rows = -(-len(found) // COLUMNS)
+    with mpl.rc_context(RC):
+        figure = Figure(figsize=(5.2 * COLUMNS, 2.75 * rows), layout="constrained")
+        FigureCanvasAgg(figure)
+        grid = figure.subfigures(rows, COLUMNS, squeeze=False)
+        for place, specification in zip(grid.flat, found, strict=False):
+            _draw_specification(place, specification)
+    return figure
+
+
+def _draw_specification(figure: Any, specification: Specification) -> None:
+    """The curve above, the choices below."""
+    worlds, statement = specification.worlds, specification.statement
+    dots = {
+        (choice, _row(value)): None
+        for choice in worlds[0].choices
+        for value in sorted({world.choices[choice] for world in worlds}, key=_row)
+    }
+    curve, choices = figure.subplots(2, 1, sharex=True, height_ratios=(2.2, 0.3 + 0.22 * len(dots)))
+    low, high = statement.limits
+    curve.axhspan(low, high, color=SKY, alpha=0.18, linewidth=0)
+    for holds, colour, marker in ((True, HOLDS, "o"), (False, FAILS, "X")):
+        shown = [(k, world) for k, world in enumerate(worlds) if world.holds is holds]
+        places = [k for k, _ in shown]
+        lows, highs = ([end(world.quotients) for _, world in shown] for end in (min, max))
+        curve.vlines(places, lows, highs, color=colour, linewidth=1)
+        curve.plot(places, [w.estimate for _, w in shown], marker, color=colour, markersize=3.5)
+    chosen = [
+        (k, row)
+        for k, world in enumerate(worlds)
+        for row, (choice, value) in enumerate(dots)
+        if _row(world.choices[choice]) == value
+    ]
+    choices.hlines(range(len(dots)), -0.5, len(worlds) - 0.5, color="#ddd", linewidth=0.6)
+    choices.plot(*np.array(chosen).T, "s", color="#333", markersize=2.6)
+    curve.axhline(1, color="#777", linewidth=0.8)
+    top = max(1.05, *(max(world.quotients) for world in worlds))
+    curve.set_ylim(0, min(top * 1.05, 2.5))
+    curve.set_title(
+        f"{statement.name}: {statement.words}, {specification.holding} of {len(worlds)}",
+        fontsize=9,
+        loc="left",
+    )
+    choices.set_yticks(range(len(dots)), [f"{choice} {value}" for choice, value in dots], fontsize=6.5)
+    choices.set_ylim(len(dots) - 0.4, -0.6)
+    choices.set_xticks([])
+    choices.grid(visible=False)
+    for side in ("left", "bottom"):
+        choices.spines[side].set_visible(False)
+    choices.tick_params(length=0)
+
+
+# --- GPI over few policies ---------------------------------------------------------------------------
+
+STYLES = {
+    "bound": (BLUE, "o"), "nearest": (GREEN, "s"), "recent": (ORANGE, "^"), "random": (PURPLE, "D"),
+}  # fmt: skip
+
+
+def fewer_policies(run: Run) -> Picture:
+    caption = (
+        f"SFR with GPI over m stored policies beside the current one, as a part of the return of SFR with "
+        f"all of them, and time per step; means, bars are 95 % bootstrap intervals over {run.repetitions} "
+        f"repetitions; profile {run.profile}: {run.size}"
+    )
+    return Picture("fewer_policies", caption, partial(draw_fewer_policies, run))
+
+
+def draw_fewer_policies(run: Run) -> Figure:
+    """Above the return, below the time, a column for each setting."""
+    settings = [setting for setting in run.settings if (setting, ALL) in run.agents]
+    with mpl.rc_context(RC):
+        figure = Figure(figsize=(figures.WIDTH * 1.4, 4.6), layout="constrained")
+        FigureCanvasAgg(figure)
+        axes = figure.subplots(2, len(settings), squeeze=False, sharex=True, sharey="row")
+        for column, setting in enumerate(settings):
+            _draw_setting(axes[:, column], run, setting)
+        axes[0, 0].set_ylabel("return, % of all policies'")
+        axes[1, 0].set_ylabel("time per step, µs")
+        handles, labels = axes[0, 0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside upper center", ncols=len(STYLES), frameon=False)
+    return figure
+
+
+ALL = "SFR, all"
+
+
+def _draw_setting(axes: Any, run: Run, setting: str) -> None:
+    returns, times = axes
+    for shift, (rule, (colour, marker)) in enumerate(STYLES.items()):
+        points = [(m, agent) for m, agent in subsets(run, setting, rule)]
+        if not points:
+            continue
+        x = np.array([m for m, _ in points]) * 1.03 ** (shift - 1.5)
+        ratios = [compare.ratio(run, setting, label, ALL) for _, label in points]
+        ends = np.array([(r.estimate - r.low, r.high - r.estimate) for r in ratios]).T
+        style = {"color": colour, "marker": marker, "linewidth": 1.4, "markersize": 5, "label": rule}
+        returns.errorbar(
+            x, [100 * r.estimate for r in ratios], yerr=100 * np.nan_to_num(ends), capsize=2.5, **style
+        )
+        times.plot(x, [microseconds(run, setting, label) for _, label in points], **style)
+    returns.axhline(100, color="#777", linewidth=0.9)
+    times.axhline(microseconds(run, setting, ALL), color="#777", linewidth=0.9)
+    returns.set_title(setting, fontsize=10, loc="left")
+    times.set_xscale("log")
+    counts = sorted({m for rule in STYLES for m, _ in subsets(run, setting, rule)})
+    times.set_xticks(counts, [str(m) for m in counts])
+    times.minorticks_off()
+    times.set_xlabel("m, earlier policies")
+    times.set_ylim(bottom=0)
+
+
+def subsets(run: Run, setting: str, rule: str) -> list[tuple[int, str]]:
+    """(m, label) of the agents that choose their policies by a rule."""
+    setups = {
+        agent["label"]: agent["gpi_policies"]
+        for part in run.config["parts"]
+        if part["setting"]["name"] == setting
+        for agent in part["agents"]
+    }
+    found = [
+        (int(chosen.split()[1]), label)
+        for label, chosen in setups.items()
+        if chosen.split()[0] == rule and (setting, label) in run.agents
+    ]
+    return sorted(found)
+
+
+def microseconds(run: Run, setting: str, label: str) -> float:
+    """Median time per step of learning."""
+    seconds = run.agents[setting, label].seconds
+    return float(statistics.summary(seconds).median) / (run.tasks * run.steps) * 1e6
+
+
+PICTURES = {
+    "multiverse": specification_curves,
+    "multiverse_racer": specification_curves,
+    "subset_gpi": fewer_policies,
+}
+"""Experiment -> its one figure."""
