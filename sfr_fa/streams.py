@@ -22,6 +22,13 @@ import numpy as np
 from sfr_theory.errors import InputError
 
 
+def check_seed(seed: Any) -> int:
+    """`seed` as an int, if it is one that generators take."""
+    if not isinstance(seed, (int, np.integer)) or isinstance(seed, bool) or seed < 0:
+        raise InputError(f"seed is {seed!r}; it must be an integer of at least 0")
+    return int(seed)
+
+
 def stream(seed: int, repetition: int, name: str) -> np.random.Generator:
     """The generator of that name: its numbers depend on nothing else."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(repetition, *name.encode())))
@@ -41,9 +48,8 @@ class Streams:
         """All streams of a seed; streams stay as they are."""
         if isinstance(seed, Streams):
             return seed
-        if not isinstance(seed, (int, np.integer)) or isinstance(seed, bool) or seed < 0:
-            raise InputError(f"seed is {seed!r}; it must be an integer of at least 0, or Streams")
-        return Streams(*(stream(int(seed), repetition, field.name) for field in fields(Streams)))
+        seed = check_seed(seed)
+        return Streams(*(stream(seed, repetition, field.name) for field in fields(Streams)))
 
     def state_dict(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name).bit_generator.state for field in fields(self)}

@@ -41,7 +41,7 @@ from sfr_fa.agents.errors import DivergedError
 from sfr_fa.agents.features import EnvironmentFeatures, FeatureMap, one_member
 from sfr_fa.agents.policies import NewTask, PolicyLibrary
 from sfr_fa.agents.readouts import Readout, ReadoutRule, readout_vector
-from sfr_fa.agents.settings import AgentSettings, Clip, clip_at_zero, no_clip
+from sfr_fa.agents.settings import AgentSettings, Clip, check_probability, clip_at_zero, no_clip
 from sfr_fa.agents.transition import Transition, check_size, check_state, check_transition
 from sfr_fa.arrays import FloatArray
 from sfr_fa.tasks import Task, TaskOrFunction, as_task
@@ -56,6 +56,15 @@ class _Choice(NamedTuple):
     source_policy: int
 
 
+class Contest(NamedTuple):
+    """Which stored policies GPI compares, and under which reward."""
+
+    policies: NDArray[np.int64]
+    """Their indices, increasing."""
+    readout: Tensor
+    """v, (D,)."""
+
+
 class GpiAgent:
     """Learns a sequence of tasks and transfers between them by generalised policy improvement.
 
@@ -63,6 +72,7 @@ class GpiAgent:
         action = agent.act(state)
         agent.learn(Transition(state, action, reward, features, next_state, terminal))
         agent.values(state, reward)      every stored policy under any reward function
+        agent.act(state, reward)         the best action of them all under it
 
     `sfr_fa.agents.make_agent` builds the agents of the paper; the parts are free to be combined otherwise.
     """
@@ -124,8 +134,32 @@ class GpiAgent:
         self.gpi_counts_by_task.append(np.zeros(len(self.policies), dtype=np.int64))
         self._choice = None
 
-    def act(self, state: Any) -> int:
-        """The epsilon-greedy GPI action at a state."""
+    def act(
+        self,
+        state: Any,
+        reward: TaskOrFunction | None = None,
+        *,
+        epsilon: float | None = None,
+        rng: np.random.Generator | None = None,
+    ) -> int:
+        """The GPI action at a state.
+
+            act(state)                  a step of learning: the current task, the agent's own epsilon
+            act(state, reward)          greedy for any reward function that `values` can be asked for
+            act(state, epsilon=0)       greedy for the current task
+            act(state, reward, epsilon=0.1, rng=rng)
+
+        All but the first only ask: they change nothing, and draw from `rng` alone.
+        """
+        if reward is None and epsilon is None:
+            return self._act(state)
+        _, action = self.choose(state, self.contest(reward))
+        probability = 0.0 if epsilon is None else check_probability(epsilon, "epsilon")
+        if probability > 0 and rng is None:
+            raise InputError("to explore, act needs a generator: pass rng=numpy.random.default_rng(seed)")
+        return action if rng is None else explored(action, probability, self.num_actions, rng)
+
+    def _act(self, state: Any) -> int:
         self._refuse_if_not_ready()
         state = check_state(state, self.state_dim, self._largest)
         try:
@@ -135,8 +169,7 @@ class GpiAgent:
             raise
         self._choice = _Choice(state.copy(), source_policy)
         self.gpi_counts[source_policy] += 1
-        explore, which = self.streams.exploration.random(2)
-        return int(which * self.num_actions) if explore < self.epsilon else greedy_action
+        return explored(greedy_action, self.epsilon, self.num_actions, self.streams.exploration)
 
     def learn(self, transition: Transition) -> float:
         """One step of the listing; returns the loss of the current policy before its update."""
@@ -187,15 +220,39 @@ class GpiAgent:
 
         Learned features (-h) are what `reward` is a function of then. Asking changes nothing.
         """
-        self._refuse_if_not_ready()
+        readout = self.contest(reward).readout
         values = self._all_values(check_state(state, self.state_dim, self._largest))
+        return self._q(values, readout).astype(np.float64)
+
+    def contest(self, reward: TaskOrFunction | None = None, policy: int | None = None) -> Contest:
+        """Who competes for the next action, and under which reward.
+
+        contest()             the policies that take part in GPI, under the current task
+        contest(reward)       all stored policies, under a reward function that `values` can be asked for
+        contest(policy=k)     policy k alone, under the reward of its own task
+        """
+        self._refuse_if_not_ready()
+        if policy is not None:
+            if reward is not None:
+                raise InputError("one policy follows the reward of its own task; leave the other one out")
+            whole = isinstance(policy, (int, np.integer)) and not isinstance(policy, bool)
+            if not whole or not 0 <= policy < self.num_policies:
+                raise InputError(
+                    f"policy is {policy!r}; the stored policies are 0 to {self.num_policies - 1}"
+                )
+            return Contest(np.array([policy], dtype=np.int64), self.readouts[policy].vector)
         if reward is None:
-            return self._q(values, self.readouts[-1].vector).astype(np.float64)
+            return Contest(self.participants, self.readouts[-1].vector)
         # A fit that starts at random must not disturb the agent's own stream.
         vector = readout_vector(
             self.readout_rule.known, as_task(reward), np.random.default_rng(0), self.dtype
         )
-        return self._q(values, vector).astype(np.float64)
+        return Contest(np.arange(self.num_policies), vector)
+
+    def choose(self, state: Any, contest: Contest) -> tuple[int, int]:
+        """The best policy of a contest at a state, and its greedy action; changes nothing."""
+        self._refuse_if_not_ready()
+        return self._gpi(self._all_values(check_state(state, self.state_dim, self._largest)), contest)
 
     @property
     def num_policies(self) -> int:
@@ -297,11 +354,12 @@ class GpiAgent:
         q: FloatArray = (self.clip(values) * readout).sum(-1).numpy()
         return q
 
-    def _gpi(self, values: Tensor) -> tuple[int, int]:
-        """The best policy and its best action under the current task."""
-        values = values if len(self.participants) == len(values) else values[self.participants]
-        among, action = gpi_choice(self._q(values, self.readouts[-1].vector))
-        return int(self.participants[among]), int(action)
+    def _gpi(self, values: Tensor, contest: Contest | None = None) -> tuple[int, int]:
+        """The best policy and its best action: under the current task, or of another contest."""
+        policies, readout = contest or Contest(self.participants, self.readouts[-1].vector)
+        values = values if len(policies) == len(values) else values[policies]
+        among, action = gpi_choice(self._q(values, readout))
+        return int(policies[among]), int(action)
 
     def _own_greedy_action(self, policy: int, values: Tensor) -> int:
         """argmax over a of v_c . value_c(s, a): policy c under the reward of its own task; (A, D) -> a."""
@@ -344,6 +402,12 @@ class GpiAgent:
 
 
 _ADVICE = "a smaller learning_rate may help"
+
+
+def explored(action: int, epsilon: float, num_actions: int, rng: np.random.Generator) -> int:
+    """The action, or a random one with probability epsilon; draws two numbers in either case."""
+    explores, which = rng.random(2)
+    return int(which * num_actions) if explores < epsilon else action
 
 
 def _finite(tensor: Tensor) -> bool:

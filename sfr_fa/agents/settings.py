@@ -45,6 +45,14 @@ def squares_averaged_over_dimensions(error: Tensor) -> Tensor:
     return error.square().sum() / error.shape[0]
 
 
+def check_probability(value: Any, name: str) -> float:
+    """`value` as a float, if it is one number from 0 to 1."""
+    number = finite_number(value, name)
+    if not 0 <= number <= 1:
+        raise InputError(f"{name} is {number}; it must be a probability")
+    return number
+
+
 RATES = ("learning_rate", "reward_learning_rate", "model_learning_rate")
 
 
@@ -98,14 +106,12 @@ class AgentSettings:
         check("state_dim", positive_integer)
         check("num_actions", positive_integer)
         check("gamma", finite_number)
-        check("epsilon", finite_number)
+        check("epsilon", check_probability)
         for rate in RATES:
             if getattr(self, rate) is not None:
                 check(rate, positive_number)
         if not 0 <= self.gamma < 1:
             raise InputError(f"gamma is {self.gamma}; it must be at least 0 and below 1")
-        if not 0 <= self.epsilon <= 1:
-            raise InputError(f"epsilon is {self.epsilon}; it must be a probability")
         if self.dtype not in (torch.float32, torch.float64):
             raise InputError(f"dtype is {self.dtype}; it must be torch.float32 or torch.float64")
         for name in ("model_rule", "reward_model", "weight_fit", "approximator", "optimiser", "clip",

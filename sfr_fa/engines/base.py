@@ -7,6 +7,7 @@ between.
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,10 +18,12 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from sfr_fa.agents import GpiAgent
+from sfr_fa.agents import GpiAgent, LearnedFeatures
 from sfr_fa.agents.checkpoint import read_checkpoint, write_checkpoint
-from sfr_fa.arrays import FloatArray
-from sfr_fa.streams import Streams
+from sfr_fa.agents.gpi_agent import Contest
+from sfr_fa.agents.settings import check_probability
+from sfr_fa.arrays import FloatArray, positive_integer
+from sfr_fa.streams import Streams, check_seed, stream
 from sfr_fa.tasks import Task, TaskOrFunction, as_task
 from sfr_theory.errors import InputError
 
@@ -40,6 +43,22 @@ class TaskResult:
     """(steps,): what was done."""
     seconds: float
     diverged: bool
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What stored policies earned in episodes in which nothing was learned."""
+
+    returns: FloatArray
+    """(episodes,): sum_t r_t."""
+    discounted_returns: FloatArray
+    """(episodes,): sum_t gamma^t r_t."""
+    lengths: NDArray[np.int64]
+    """(episodes,): steps."""
+    ended: NDArray[np.bool_]
+    """(episodes,): whether the environment ended the episode; the others were cut off by a limit."""
+    gpi_shares: FloatArray
+    """(K,): in which part of all steps each stored policy was followed."""
 
 
 @dataclass(frozen=True)
@@ -70,10 +89,28 @@ class Walk:
     diverged: bool
 
 
+@dataclass(frozen=True)
+class Trip:
+    """What `Engine.evaluate` asks an engine to do: episodes without learning."""
+
+    task: Task
+    """By which rewards are counted."""
+    contest: Contest
+    """Which policies act, and for which reward."""
+    environment: gymnasium.Env[Any, Any]
+    episodes: int
+    episode_steps: int
+    epsilon: float
+    seed: int
+    noise: np.random.Generator
+    exploration: np.random.Generator
+
+
 class Engine:
     """Runs tasks one after the other; what was learned carries over.
 
     engine.run_task(task, steps)      a new task always starts a new episode
+    engine.evaluate(reward)           what the stored policies earn under any reward, without learning
     engine.values(state)              Q_k(s, a) of all stored policies under the current task
     engine.save(path)                 `load` continues bit for bit, in any engine
     """
@@ -90,6 +127,8 @@ class Engine:
             raise InputError("the agent draws from other streams than its engine; build it with seed=streams")
         _check_fit(environment, agent)
         self.environment, self.agent, self.streams, self.limit = environment, agent, streams, limit
+        self.task: Task | None = None
+        """The current one; None before the first, and after `load`."""
 
     def run_task(self, task: TaskOrFunction, steps: int) -> TaskResult:
         """Learn a new task, or a vectorised function of features, for so many steps."""
@@ -112,7 +151,80 @@ class Engine:
         task = as_task(task)
         self._check(task)
         self.agent.start_task(task)
+        self.task = task
         return task
+
+    def evaluate(
+        self,
+        task: TaskOrFunction | None = None,
+        episodes: int = 10,
+        *,
+        policy: int | None = None,
+        epsilon: float = 0.0,
+        episode_steps: int = 1000,
+        seed: int = 0,
+        environment: gymnasium.Env[Any, Any] | None = None,
+    ) -> Evaluation:
+        """Run episodes without learning: the agent, its streams and the task in progress stay as they are.
+
+            engine.evaluate()                        the current task, as the agent has learned to see it
+            engine.evaluate(task)                    any task or vectorised function of features, zero-shot:
+                                                     GPI over all stored policies, read under this reward
+            engine.evaluate(task, policy=k)          stored policy k, which follows the reward of its own task
+
+        task           counts the rewards. Agents that learn rewards (-R) are told it, as SFR is; without it
+                       they act by their reward model. Those on learned features (-h) cannot read it: evaluate
+                       the current task, or one policy. Q knows no task but the current one.
+        epsilon        how often an action is drawn at random
+        episode_steps  an episode is cut off after so many steps, since a greedy policy may run in circles for
+                       ever; limits of the environment and of the engine hold, too
+        seed           of noise and exploration, which are those of both engines
+        environment    where; by default in a copy of the engine's
+        """
+        if task is None and self.task is None:
+            raise InputError("no task has started here; say which: evaluate(task)")
+        scored = self.task if task is None else as_task(task)
+        assert scored is not None
+        self._check(scored)
+        if environment is None:
+            environment = self._copied_environment()
+        else:
+            _check_fit(environment, self.agent)
+        return self._evaluate(
+            Trip(
+                scored,
+                self.agent.contest(policy=policy) if policy is not None else self._contest(task),
+                environment,
+                positive_integer(episodes, "episodes"),
+                min(positive_integer(episode_steps, "episode_steps"), self.limit.steps or episode_steps),
+                check_probability(epsilon, "epsilon"),
+                check_seed(seed),
+                stream(seed, 0, "evaluation noise"),
+                stream(seed, 0, "evaluation exploration"),
+            )
+        )
+
+    def _contest(self, task: TaskOrFunction | None) -> Contest:
+        """GPI under a task, given as a function of the environment's features."""
+        if task is not None and isinstance(self.agent.feature_map, LearnedFeatures):
+            raise InputError(
+                "this agent values rewards of its learned features, not of the environment's; evaluate the "
+                "current task, evaluate(), or a stored policy, evaluate(task, policy=k)"
+            )
+        return self.agent.contest(task)
+
+    def _copied_environment(self) -> gymnasium.Env[Any, Any]:
+        try:
+            return copy.deepcopy(self.environment)
+        except Exception as error:
+            raise InputError(
+                f"{self.environment} cannot be copied ({error}), and evaluating in it would disturb what is "
+                f"being learned; pass a second one: evaluate(task, environment=...)"
+            ) from error
+
+    def _evaluate(self, trip: Trip) -> Evaluation:
+        """The episodes; changes nothing but the environment and the generators of the trip."""
+        raise NotImplementedError
 
     def _check(self, task: Task) -> None:
         """Refuse a task that cannot be run here, before anything has changed."""
@@ -129,6 +241,7 @@ class Engine:
         """Continue bit for bit from the state of an engine, of either kind, whose agent was built alike."""
         self.agent.load_state_dict(state["agent"])
         self.streams.load_state_dict(state["streams"])
+        self.task = None
 
     def save(self, path: str | Path) -> None:
         """Write the state to one file; `load` continues bit for bit, in any engine."""

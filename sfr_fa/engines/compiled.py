@@ -12,9 +12,12 @@ from numba.core.errors import NumbaError
 
 from sfr_fa.agents import GpiAgent
 from sfr_fa.engines import packing
-from sfr_fa.engines.base import Engine, EpisodeLimit, Walk
+from sfr_fa.engines.base import Engine, EpisodeLimit, Evaluation, Trip, Walk
+from sfr_fa.engines.obstacles import obstacle
 from sfr_fa.environments.world_env import WorldEnv, shown_features
-from sfr_fa.kernels import loop, loop_for
+from sfr_fa.feature_spaces import FeatureSpace
+from sfr_fa.kernels import Loop, loop, loop_for
+from sfr_fa.kernels.evaluation import Episodes, run_episodes
 from sfr_fa.kernels.gpi_filter import RANK
 from sfr_fa.streams import Streams
 from sfr_fa.tasks import Task
@@ -54,11 +57,15 @@ class CompiledEngine(Engine):
     def _walk(self, task: Task, steps: int) -> Walk:
         agent, family, K = self.agent, self.family, len(self.agent.participants)
         rewards = packing.pack_rewards(task, self.space, family.feature_dtype)
-        values: Any = family.pack(steps, self.bases if K >= FILTER_FROM else self.bases[:0])
+        values: Any = family.pack(
+            agent.participants, packing.readouts_of(agent, agent.participants), steps, self._bases_for(K)
+        )
         cumulant = packing.pack_cumulant(agent, self.space, family)
         reward_model = packing.pack_reward_model(agent, values.readouts[-1], family.reward_dtype)
         record = loop.Record(np.zeros(steps, np.int64), np.zeros(K, np.int64))
         total, episodes, made, ending = self._run(
+            loop_for(self.world.__class__),
+            self.world,
             rewards,
             values,
             cumulant,
@@ -72,27 +79,68 @@ class CompiledEngine(Engine):
             self.streams.environment,
             self.streams.exploration,
         )
+        _refuse_if_outside(self.world, self.space, ending)
         family.unpack(values)
         packing.unpack_cumulant(cumulant, agent)
         packing.unpack_reward_model(reward_model, agent)
         agent.take_over(made, record.gpi_counts, diverged=ending == loop.DIVERGED)
         return Walk(total, episodes, record.actions[:made], diverged=ending == loop.DIVERGED)
 
-    def _run(self, *arguments: Any) -> tuple[float, int, int, int]:
-        """The loop; what a world does wrong is refused, and the agent keeps the weights that it had."""
-        name = type(self.world).__name__
+    def _evaluate(self, trip: Trip) -> Evaluation:
+        agent, family, policies = self.agent, self.family, trip.contest.policies
+        reason = obstacle(trip.environment, agent)
+        if reason is not None:
+            raise InputError(f"the compiled engine cannot evaluate in this environment: {reason}")
+        environment = trip.environment.unwrapped
+        assert isinstance(environment, WorldEnv)
+        world, space, E, K = environment.world, environment.feature_space, trip.episodes, len(policies)
+        readouts = np.tile(trip.contest.readout.numpy(), (K, 1))
+        episodes = Episodes(
+            np.zeros(E), np.zeros(E), np.zeros(E, np.int64), np.zeros(E, np.int64), np.zeros(K, np.int64)
+        )
+        ending = self._run(
+            loop_for(world.__class__, run_episodes),
+            world,
+            packing.pack_rewards(trip.task, space, family.feature_dtype),
+            family.pack(policies, readouts, 0, self._bases_for(K)),
+            episodes,
+            agent.gamma,
+            trip.epsilon,
+            min(trip.episode_steps, environment.episode_steps or trip.episode_steps),
+            np.zeros(family.state_width, family.feature_dtype),
+            np.zeros(space.dimensions, family.feature_dtype),
+            agent.state_dim,
+            agent.num_actions,
+            trip.noise,
+            trip.exploration,
+        )
+        _refuse_if_outside(world, space, ending)
+        shares = np.zeros(agent.num_policies)
+        shares[policies] = episodes.gpi_counts / episodes.lengths.sum()
+        returns, discounted, lengths, ended, _ = episodes
+        return Evaluation(returns, discounted, lengths, ended.astype(np.bool_), shares)
+
+    def _bases_for(self, policies: int) -> Any:
+        """Of the filter; none where full GPI is faster."""
+        return self.bases if policies >= FILTER_FROM else self.bases[:0]
+
+    def _run(self, compiled: Loop, world: Any, *arguments: Any) -> Any:
+        """A loop; what a world does wrong is refused, and the agent keeps the weights that it had."""
+        name = type(world).__name__
         try:
-            outcome = loop_for(self.world.__class__)(self.world, *arguments)
+            return compiled(world, *arguments)
         except IndexError:
             raise InputError(
                 f'{name} has used an index outside one of its arrays; the engine "reference" shows where'
             ) from None
         except NumbaError as error:
             raise InputError(f"{name} cannot be compiled: {_reason(str(error))}") from error
-        if outcome[3] == loop.OUTSIDE:
-            # Numbers that are none of a feature space get a sentence of their own.
-            self.space.check(shown_features(self.world, self.space))
-        return outcome
+
+
+def _refuse_if_outside(world: Any, space: FeatureSpace, ending: int) -> None:
+    if ending == loop.OUTSIDE:
+        # Numbers that are none of a feature space get a sentence of their own.
+        space.check(shown_features(world, space))
 
 
 def _reason(message: str) -> str:

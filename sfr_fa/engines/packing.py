@@ -71,8 +71,11 @@ class Family(Protocol):
     state_width: int
     """S, padded."""
 
-    def pack(self, steps: int, bases: Array) -> Values:
-        """The policies that take part in GPI, copied, for a task of so many steps."""
+    def pack(self, policies: Array, readouts: Array, steps: int, bases: Array) -> Values:
+        """Policies (K,) of the agent with their readouts (K, D), copied, for so many steps of learning.
+
+        GPI compares them under the last readout.
+        """
 
     def unpack(self, values: Any) -> None:
         """Weights, back into the agent."""
@@ -86,15 +89,15 @@ class LinearFamily:
         self.reward_dtype = np.dtype(np.float64)
         self.state_width = padded(agent.state_dim, PADDING)
 
-    def pack(self, steps: int, bases: Array) -> LinearValues:
+    def pack(self, policies: Array, readouts: Array, steps: int, bases: Array) -> LinearValues:
         agent = self.agent
-        weight = agent.policies.parameters["weight"].numpy()[agent.participants]
+        weight = agent.policies.parameters["weight"].numpy()[policies]
         K, A, D, S = weight.shape
         theta = np.zeros((K, padded(A * D, ROWS_AT_ONCE), self.state_width), self.feature_dtype)
         theta[:, : A * D, :S] = weight.reshape(K, A * D, S)
         return LinearValues.new(
             theta,
-            _readouts(agent),
+            readouts,
             S,
             A,
             clip=agent.clip is clip_at_zero,
@@ -117,14 +120,12 @@ class NetworkFamily:
         self.feature_dtype = np.dtype(np.float64)
         self.state_width = padded(agent.state_dim, INPUTS_AT_ONCE)
 
-    def pack(self, steps: int, bases: Array) -> NetworkValues:
+    def pack(self, policies: Array, readouts: Array, steps: int, bases: Array) -> NetworkValues:
         agent = self.agent
-        stored, chosen = agent.policies.parameters, agent.participants
+        stored = {name: stack.numpy()[policies] for name, stack in agent.policies.parameters.items()}
         return NetworkValues.new(
-            pack(
-                *([stored[f"{kind}.{n}"].numpy()[chosen] for n in range(3)] for kind in ("weights", "biases"))
-            ),
-            _readouts(agent),
+            pack(*([stored[f"{kind}.{n}"] for n in range(3)] for kind in ("weights", "biases"))),
+            readouts,
             agent.num_actions,
             floor=0.0 if agent.clip is clip_at_zero else -math.inf,
         )
@@ -142,8 +143,9 @@ def family_of(agent: GpiAgent) -> Family:
     return LinearFamily(agent) if agent.policies.approximator is LinearPerAction else NetworkFamily(agent)
 
 
-def _readouts(agent: GpiAgent) -> Array:
-    return np.stack([agent.readouts[k].vector.numpy() for k in agent.participants])
+def readouts_of(agent: GpiAgent, policies: Array) -> Array:
+    """v_k of policies, each of its own task, copied: (K, D)."""
+    return np.stack([agent.readouts[k].vector.numpy() for k in policies])
 
 
 # --- Rewards --------------------------------------------------------------------------------------

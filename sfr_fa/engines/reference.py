@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from sfr_fa.agents import DivergedError, Transition
-from sfr_fa.engines.base import Engine, Walk
+from sfr_fa.agents.gpi_agent import explored
+from sfr_fa.engines.base import Engine, Evaluation, Trip, Walk
 from sfr_fa.tasks import Task, check_task, rewards_of
 from sfr_theory.errors import InputError
 
@@ -53,6 +54,31 @@ class ReferenceEngine(Engine):
                 state, _ = environment.reset()
                 episodes, steps_of_episode = episodes + 1, 0
         return Walk(total_reward, episodes, np.array(actions, dtype=np.int64), diverged=False)
+
+    def _evaluate(self, trip: Trip) -> Evaluation:
+        environment, agent = trip.environment, self.agent
+        E, counts = trip.episodes, np.zeros(agent.num_policies, np.int64)
+        returns, discounted, lengths = np.zeros(E), np.zeros(E), np.zeros(E, np.int64)
+        ended = np.zeros(E, np.bool_)
+        # A seed for whatever else is random in the environment; its own generator is that of both engines.
+        environment.reset(seed=trip.seed)
+        environment.unwrapped.np_random = trip.noise
+        for e in range(E):
+            state, _ = environment.reset(options={"task": trip.task})
+            weight, truncated = 1.0, False
+            while not (ended[e] or truncated):
+                policy, action = agent.choose(state, trip.contest)
+                counts[policy] += 1
+                action = explored(action, trip.epsilon, agent.num_actions, trip.exploration)
+                state, reward, ended[e], truncated, info = environment.step(action)
+                if not lengths.any():
+                    _warn_of_another_reward(trip.task, info.get("features"), float(reward))
+                returns[e] += float(reward)
+                discounted[e] += weight * float(reward)
+                lengths[e] += 1
+                weight *= agent.gamma
+                truncated = truncated or lengths[e] == trip.episode_steps
+        return Evaluation(returns, discounted, lengths, ended, counts / counts.sum())
 
 
 def _warn_of_another_reward(task: Task, features: Any, reward: float) -> None:

@@ -1,8 +1,8 @@
 """Compiled loops over plain arrays; nothing here imports the rest of the package.
 
-`loop_for(world)` is the compiled loop for the worlds of one class. Functions marked `part`, and the methods
-of worlds and values, are parts of it: Numba compiles them into the loop that calls them, and called from
-Python they are plain Python. The rest prepares arrays.
+`loop_for(world, loop)` is a loop that is compiled for the worlds of one class. Functions marked `part`, and
+the methods of worlds and values, are parts of it: Numba compiles them into the loop that calls them, and
+called from Python they are plain Python. The rest prepares arrays.
 
 Numba stores compiled code on disk. It notices a change of the file of a function, but not of the files whose
 functions are compiled into it, nor of constants that come from there. So our code is stored in a folder that
@@ -31,12 +31,14 @@ import numba
 from sfr_fa.kernels.arrays import UNCHECKED
 from sfr_fa.kernels.loop import run_task
 
+Loop = Callable[..., Any]
+
 _HERE = Path(__file__).parent
 
 
 @functools.cache
-def loop_for(world: type) -> Callable[..., tuple[float, int, int, int]]:
-    """`run_task`, compiled for worlds of a class at first use, or loaded."""
+def loop_for(world: type, loop: Loop = run_task) -> Loop:
+    """A loop, compiled for worlds of a class at first use, or loaded."""
     sources = sorted({*_HERE.glob("*.py"), *_source_of(world)})
     # A class of a script is another one in every process, and is never found in the cache.
     cache = bool(_source_of(world)) and world.__module__ != "__main__"
@@ -46,7 +48,7 @@ def loop_for(world: type) -> Callable[..., tuple[float, int, int, int]]:
     settings.CACHE_DIR = _cache_folder(given, sources, world.__module__) if cache else given
     try:
         # Without the lock of the interpreter, so that Ctrl-C and progress are served meanwhile.
-        compiled: Callable[..., Any] = numba.njit(cache=cache, nogil=True, **UNCHECKED)(run_task)
+        compiled: Loop = numba.njit(cache=cache, nogil=True, **UNCHECKED)(loop)
     finally:
         settings.CACHE_DIR = given
     return compiled
