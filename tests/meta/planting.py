@@ -1,4 +1,4 @@
-"""Plant a bug by syntax: one expression or statement of a function becomes another.
+"""Plant a bug by syntax: one expression or statement of a function becomes another, in a copy of the tree.
 
 They are compared as syntax trees, so formatting, comments and renamed neighbours do not matter. It
 must occur exactly once in the function: a bug that no longer fits its source is an error, not a
@@ -8,8 +8,24 @@ bug that was caught.
 from __future__ import annotations
 
 import ast
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
+
+ROOT = Path(__file__).parent.parent.parent
+FIRST_PARTY = ("sfr_theory", "proofs_checks", "sfr_fa", "experiments", "tests")
+PYTEST_OPTIONS = ("-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist")
+
+
+def copy_of_the_tree(folder: Path) -> Path:
+    """The packages and their tests in a folder of their own, where they may be broken."""
+    ignore = shutil.ignore_patterns("__pycache__")
+    for name in FIRST_PARTY:
+        shutil.copytree(ROOT / name, folder / name, ignore=ignore)
+    for name in ("docs", "results"):
+        (folder / name).symlink_to(ROOT / name)
+    shutil.copy(ROOT / "pyproject.toml", folder)
+    return folder
 
 
 @dataclass(frozen=True)

@@ -4,16 +4,13 @@ A copy of the package gets one expression broken, and the tests that guard it ru
 that stays green on its bug does not guard anything.
 """
 
-import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-from tests.meta.planting import Bug, replaced
+from tests.meta.planting import PYTEST_OPTIONS, ROOT, Bug, copy_of_the_tree, replaced
 
-ROOT = Path(__file__).parent.parent.parent
 SOLVE, BOUNDS = "sfr_theory/solve.py", "sfr_theory/bounds.py"
 SOLVE_TEST, BOUNDS_TEST = "tests/theory/test_solve.py", "tests/theory/test_bounds.py"
 BUGS = {
@@ -45,18 +42,13 @@ BUGS = {
 
 
 def run_on_a_copy(folder, test_file):
-    options = ("-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist")
-    command = [sys.executable, "-m", "pytest", *options, test_file]
+    command = [sys.executable, "-m", "pytest", *PYTEST_OPTIONS, test_file]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture
 def copy(tmp_path):
-    ignore = shutil.ignore_patterns("__pycache__", "meta")
-    for name in ("sfr_theory", "tests"):
-        shutil.copytree(ROOT / name, tmp_path / name, ignore=ignore)
-    shutil.copy(ROOT / "pyproject.toml", tmp_path)
-    return tmp_path
+    return copy_of_the_tree(tmp_path / "tree")
 
 
 @pytest.mark.parametrize("bug", BUGS.values(), ids=BUGS)

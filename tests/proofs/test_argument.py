@@ -2,8 +2,19 @@
 
 import pytest
 
-from proofs_checks.argument import Step, every, needs_assumption, proves, refutes, rejected
-from sfr_theory.claims import Verdict
+from proofs_checks.argument import (
+    Step,
+    broken,
+    every,
+    incomplete,
+    needs_assumption,
+    proved,
+    proves,
+    refuted,
+    refutes,
+    rejected,
+)
+from sfr_theory.claims import Method, Verdict
 
 TRUE, FALSE, OPEN = Step("yes", True), Step("no", False, "here"), Step("perhaps", None)
 
@@ -39,7 +50,7 @@ def test_only_a_false_step_rejects() -> None:
 
 
 def test_every_takes_the_worst_case() -> None:
-    assert every("all", [TRUE, TRUE]).holds is True
+    assert every("all", [TRUE, TRUE]) == Step("all (2 cases)", True)
     assert every("all", [OPEN, TRUE]).holds is None
     worst = every("all", [OPEN, FALSE])
     assert worst.holds is False
@@ -50,3 +61,19 @@ def test_an_empty_argument_proves_nothing() -> None:
     assert proves([], "scope").verdict == Verdict.INCONCLUSIVE
     assert refutes([], "scope").verdict == Verdict.INCONCLUSIVE
     assert every("all", []).holds is None
+
+
+def test_proofs_are_made_of_their_steps() -> None:
+    variant = broken("half of it", lambda: [FALSE])
+    assert variant.sentence == "half of it"
+    assert variant.is_rejected()
+    proof = proved("a/claim", Method.SMT, lambda: [TRUE], "all sizes", variant)
+    assert (proof.claim, proof.method, proof.broken) == ("a/claim", Method.SMT, (variant,))
+    refutation = refuted("a/claim", lambda: [TRUE], "one", variant)
+    needed = incomplete("a/claim", "x > 0", lambda: [TRUE], "one", variant)
+    for made, verdict in ((refutation, Verdict.REFUTED), (needed, Verdict.NEEDS_ASSUMPTION)):
+        assert (made.claim, made.method, made.broken) == ("a/claim", Method.COUNTEREXAMPLE, (variant,))
+        assert made.check().verdict is verdict
+    assert proof.check().verdict is Verdict.PROVED
+    assert proof.check().scope == "all sizes"
+    assert "x > 0" in needed.check().evidence

@@ -1,6 +1,7 @@
 """The z3 helpers: proved, refuted with a model, and undecided are told apart."""
 
 import sys
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -46,6 +47,50 @@ def test_distribution_and_equal() -> None:
     assert smt.entails("", smt.distribution(p), [p[0] <= 1, p[1] == 1 - p[0]]).holds
     assert smt.entails("", smt.equal(p, q), [p[0] == q[0], p[1] == q[1]]).holds
     assert smt.entails("", smt.equal(p, np.array([q[0], q[0]])), [p[1] == q[1]]).holds is False
+
+
+def allows(facts: list[z3.BoolRef]) -> bool:
+    """Whether some reals satisfy the facts."""
+    return smt.entails("", facts, z3.BoolVal(False)).holds is False
+
+
+@pytest.mark.parametrize(
+    ("gamma", "allowed"), [("-1/9", False), ("0", True), ("1/2", True), ("999/1000", True), ("1", False)]
+)
+def test_discounts_begin_at_0_and_end_below_1(gamma: str, allowed: bool) -> None:
+    unknown = z3.Real("gamma")
+    assert allows([*smt.discount(unknown), unknown == z3.RealVal(gamma)]) is allowed
+
+
+@pytest.mark.parametrize(
+    ("row", "allowed"),
+    [
+        (["0", "0", "1"], True),
+        (["1/2", "1/2", "0"], True),
+        (["1/2", "1/4", "1/8"], False),
+        (["3/2", "-1/2", "0"], False),
+    ],
+)
+def test_distributions_include_zero_probabilities(row: list[str], allowed: bool) -> None:
+    p = smt.reals("p", 2, 3)
+    values = np.array([z3.RealVal(value) for value in row], dtype=object)
+    for k in range(2):
+        assert allows([*smt.distributions(p), *smt.equal(p[k], values)]) is allowed
+        assert allows([*smt.distributions(p[1 - k : 2 - k]), *smt.equal(p[k], values)])
+    assert allows([*smt.distribution(p[0]), *smt.equal(p[0], values)]) is allowed
+
+
+def test_numbers_maxima_and_absolute_values_of_constants() -> None:
+    def value(formula: z3.ArithRef) -> Fraction:
+        return Fraction(str(z3.simplify(formula)))
+
+    assert value(smt.number(Fraction(2, 3))) == Fraction(2, 3)
+    for x in (Fraction(-1, 2), Fraction(0), Fraction(1, 2)):
+        assert value(smt.absolute(smt.number(x))) == abs(x)
+    numbers = np.array([[[1, 5, 2]], [[4, 3, 0]]], dtype=object)
+    maxima = smt.max_over_last_axis(np.vectorize(z3.RealVal, otypes=[object])(numbers))
+    assert maxima.shape == (2, 1)
+    assert [value(x) for x in maxima.flat] == [5, 4]
 
 
 def test_availability_is_what_python_finds(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from proofs_checks.symbolic import (
     identity,
     in_kernel_of,
     is_nonnegative,
+    joint_kernel,
     series_steps,
     symbolic_mdp,
     unknowns,
@@ -74,8 +75,40 @@ def test_the_cross_product_spans_the_kernel_of_the_reward() -> None:
     assert {tuple(map(str, row)) for row in basis} == {("0", "3", "-2"), ("-3", "0", "1"), ("2", "-1", "0")}
 
 
+def test_the_cross_product_works_row_by_row() -> None:
+    rows = in_kernel_of(exact_array([1, 2, 3]), exact_array([[1, 0, 0], [0, 1, 0]]))
+    assert rows.tolist() == [[0, 3, -2], [-3, 0, 1]]
+
+
 def test_series_has_its_exact_remainder() -> None:
-    assert all(step.holds for step in series_steps((1, 2)))
+    steps = list(series_steps())
+    assert [step.holds for step in steps] == [True, True]
+    assert ["k < 1" in steps[0].sentence, "k < 2" in steps[1].sentence] == [True, True]
+
+
+def test_the_sizes_that_proofs_cover() -> None:
+    mdp = symbolic_mdp(C=(2, 5))
+    shapes = [array.shape for array in (mdp.gamma, mdp.transition, mdp.feature_probability, mdp.policy)]
+    assert shapes == [(), (3, 2, 3), (3, 2, 2), (3, 2)]
+    assert mdp.given["C"].shape == (2, 5)
+    assert len(mdp.gamma[()].ring.gens) == 1 + 3 * 2 * 2 + 3 * 2 * 1 + 3 * 1 + 10
+    assert symbolic_mdp(2, 3, 4).feature_probability.shape == (2, 3, 4)
+
+
+def test_a_joint_kernel_is_one_distribution_per_pair() -> None:
+    free = unknowns(p=(2, 3, 7))["p"]
+    kernel = joint_kernel(free, 2, 4)
+    assert kernel.shape == (2, 3, 2, 4)
+    assert identity("", kernel.sum(axis=(2, 3)), 1).holds
+    assert kernel[1, 2, 0, 3] == free[1, 2, 3]
+    assert kernel[1, 2, 1, 0] == free[1, 2, 4]
+
+
+def test_a_long_difference_is_shortened() -> None:
+    x = unknowns(x=(1,))["x"]
+    for power, length in ((1, 2), (40, 60 + len(" ..."))):
+        witness = identity("", (x + 1) ** power - 1, 0).witness
+        assert len(witness) == len("the two sides differ by ") + length
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])

@@ -18,6 +18,16 @@ def test_the_best_of_two_policies():
     assert (policy, action) == (1, 1)
 
 
+def test_a_batch_of_tables():
+    """(2 problems, 2 policies, 3 states, 2 actions); the best action of each problem and state."""
+    q = np.zeros((2, 2, 3, 2))
+    q[0, 1, 2, 1] = q[1, 0, 0, 1] = q[1, 1, 1, 1] = 1
+    assert gpi_policy(q).tolist() == [[0, 0, 1], [1, 1, 0]]
+    policy, action = gpi_choice(q.swapaxes(1, 2))
+    assert policy.tolist() == [[0, 0, 1], [0, 1, 0]]
+    assert action.tolist() == gpi_policy(q).tolist()
+
+
 def test_ties_go_to_the_first_policy_then_the_first_action():
     assert gpi_choice(np.array([[0.0, 1.0], [1.0, 0.0]])) == (0, 1)
     assert gpi_choice(np.zeros((3, 2))) == (0, 0)

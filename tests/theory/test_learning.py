@@ -18,6 +18,7 @@ from sfr_theory.learning import (
     Harmonic,
     Path,
     Polynomial,
+    SlowDecay,
     has_numba,
     learn,
     learn_psi,
@@ -106,6 +107,10 @@ def test_schedules() -> None:
     assert np.allclose(Harmonic()(n), 1 / n)
     assert np.allclose(Harmonic(10)(n), 10 / (9 + n))
     assert np.allclose(Polynomial(0.75)(n), n**-0.75)
+    assert np.allclose(Polynomial(1)(n), 1 / n)
+    assert np.allclose(SlowDecay(2.0, 0.25)(n), 2 * n**-0.25)
+    assert not SlowDecay(0.0, 0.25)(n).any()
+    assert [Constant(value)(n)[0] for value in (0, 1)] == [0, 1]
     assert np.array_equal(Constant(0.25)(n), [0.25] * 5)
     assert [fraction(x) for x in Harmonic()(exact_array([1, 4]))] == [1, Fraction(1, 4)]
 
@@ -138,6 +143,24 @@ def test_paths_follow_the_kernel() -> None:
         assert visits.min() > 1000
         deviation = np.sqrt(visits * mdp.kernel * (1 - mdp.kernel))
         assert (np.abs(counts - visits * mdp.kernel) <= 5 * deviation + 1e-9).all()
+
+
+@pytest.mark.parametrize("restart", [0.0, 0.3, 1.0])
+def test_a_path_uses_its_random_numbers_in_order(restart: float) -> None:
+    """Deterministic MDP: action by the first number, restart if the third is below, at the fourth."""
+    mdp = garnet(np.random.default_rng(1), 1, Shape(5, 3, 4), 0.5, branching=1)[0]
+    behaviour = np.tile([0.5, 0.25, 0.25], (5, 1))
+    path = sample_path(mdp, behaviour, 200, np.random.default_rng(4), start=1, restart=restart)
+    s = 1
+    for t, (choice, _, jump, where) in enumerate(np.random.default_rng(4).random((200, 4))):
+        a = 0 if choice < 0.5 else 1 if choice < 0.75 else 2
+        [(after, feature)] = np.argwhere(mdp.kernel[s, a] == 1)
+        step = (path.states, path.actions, path.next_states, path.features)
+        assert [int(array[t]) for array in step] == [s, a, after, feature]
+        s = int(where * 5) if jump < restart else after
+    pairs = path_of_visits(mdp, path.states, path.actions, np.random.default_rng(0))
+    assert np.array_equal(pairs.next_states, path.next_states)
+    assert np.array_equal(pairs.features, path.features)
 
 
 def test_without_restarts_a_path_is_a_trajectory() -> None:
@@ -186,7 +209,7 @@ def reference_q_learning(path: Path, rewards: Array, step_sizes: Array, gamma: f
     return q
 
 
-def test_q_twin_is_textbook_q_learning_and_the_test_has_teeth() -> None:
+def test_the_q_twin_is_textbook_q_learning_and_broken_ones_are_not() -> None:
     rng = np.random.default_rng(5)
     mdp = random_mdp(5)
     reward = dyadic(rng, (4,))
@@ -280,6 +303,81 @@ def test_listing_step_by_step() -> None:
     assert np.array_equal(run.values[:, 0, 0], stored[:, 0, 0])
 
 
+def replay(run_of, mdp, task, values, readouts, schedules, estimate, uniforms, epsilon, restart):
+    """algo:MBXI on a deterministic MDP: policies 0..task take part, and each counts its own visits."""
+    current_step, source_step = schedules
+    values, model = values.copy(), estimate.initial.copy()
+    visits, model_visits = np.zeros(values.shape[:3], dtype=int), np.zeros(values.shape[1:3], dtype=int)
+    s = 0
+    for t, (explore, other, _, jump, where) in enumerate(uniforms):
+        tables = np.stack([values[k] @ readouts[task] for k in range(task + 1)])
+        source, a = np.unravel_index(tables[:, s].argmax(), tables[:, s].shape)
+        if explore < epsilon:
+            a = int(other * mdp.num_actions)
+        [(after, feature)] = np.argwhere(mdp.kernel[s, a] == 1)
+        step = (run_of.path.states, run_of.path.actions, run_of.path.next_states, run_of.path.features)
+        assert [int(array[t]) for array in step] == [s, a, after, feature]
+        assert run_of.sources[t] == source
+        model_visits[s, a] += 1
+        beta = estimate.beta(model_visits[s, a])
+        model[s, a] = (1 - beta) * model[s, a] + beta * np.eye(mdp.num_features)[feature]
+        visits[task, s, a] += 1
+        tables = np.stack([values[k] @ readouts[task] for k in range(task + 1)])
+        _, best = np.unravel_index(tables[:, after].argmax(), tables[:, after].shape)
+        alpha = current_step(visits[task, s, a])
+        target = model[s, a] + mdp.gamma * values[task, after, best]
+        values[task, s, a] = (1 - alpha) * values[task, s, a] + alpha * target
+        if source != task:
+            visits[source, s, a] += 1
+            own = (values[source, after] @ readouts[source]).argmax()
+            alpha = source_step(visits[source, s, a])
+            target = model[s, a] + mdp.gamma * values[source, after, own]
+            values[source, s, a] = (1 - alpha) * values[source, s, a] + alpha * target
+        s = int(where * mdp.num_states) if jump < restart else after
+    return values, visits, model, model_visits
+
+
+@pytest.mark.parametrize(("task", "epsilon", "restart"), [(2, 0.3, 0.2), (1, 0.0, 0.3), (3, 1.0, 0.0)])
+def test_a_task_by_the_listing(task: int, epsilon: float, restart: float) -> None:
+    """Three step sizes that differ; the policies after `task` would win every maximum, but take no part."""
+    mdp = garnet(np.random.default_rng(3), 1, Shape(4, 3, 4), 0.5, branching=1)[0]
+    rng = np.random.default_rng(task)
+    values, readouts = rng.normal(size=(5, 4, 3, 4)), rng.normal(size=(5, 4))
+    values[task + 1 :] = 100 * np.sign(readouts[task])
+    schedules = (Harmonic(3), Polynomial(0.9))
+    estimate = FeatureEstimate.one_step_model(uniform_model(mdp), lambda count: 1 / (count + 1.0))
+    run = learn_task(
+        mdp, task, values, readouts, np.eye(4), estimate, *schedules, 60, epsilon,
+        np.random.default_rng(5), restart=restart,
+    )  # fmt: skip
+    uniforms = np.random.default_rng(5).random((60, 5))
+    expected = replay(
+        run, mdp, task, values, readouts, [lambda n: 3 / (n + 2), lambda n: float(n) ** -0.9], estimate,
+        uniforms, epsilon, restart,
+    )  # fmt: skip
+    for found, right in zip((run.values, run.visits, run.model, run.model_visits), expected, strict=True):
+        np.testing.assert_allclose(found, right, rtol=1e-12, atol=1e-13)
+    assert len(set(run.sources.tolist())) > 1
+    assert (run.sources <= task).all()
+    assert np.array_equal(run.values[task + 1 :], values[task + 1 :])
+
+
+def test_a_task_in_fractions_is_the_task_in_floats() -> None:
+    mdp = random_mdp(1, gamma=0.5)
+    rng = np.random.default_rng(1)
+    values, readouts = dyadic(rng, (2, 4, 3, 4)), dyadic(rng, (2, 4))
+    runs = []
+    for m, convert in ((mdp, lambda x: x), (mdp.to_exact(), exact_array)):
+        estimate = FeatureEstimate.one_step_model(uniform_model(m), rational("1/4") if m.is_exact else 0.25)
+        runs.append(learn_task(
+            m, 1, convert(values), convert(readouts), convert(np.eye(4)), estimate, Harmonic(2), Harmonic(4),
+            40, 0.25, np.random.default_rng(0), restart=0.1,
+        ))  # fmt: skip
+    assert np.array_equal(runs[0].path.actions, runs[1].path.actions)
+    assert runs[1].values.dtype == object
+    np.testing.assert_allclose(runs[1].values.astype(float), runs[0].values, rtol=1e-12, atol=1e-14)
+
+
 def test_new_task_starts_from_the_values_of_the_last() -> None:
     mdp = random_mdp(6)
     readouts = dyadic(np.random.default_rng(6), (2, 4))
@@ -364,11 +462,16 @@ def test_without_numba_the_same_numbers_bit_for_bit() -> None:
         (lambda: Polynomial(0.5), "omega is 0.5"),
         (lambda: Polynomial(1.1), "omega is 1.1"),
         (lambda: Harmonic(0), "horizon is 0"),
+        (lambda: Harmonic(-1), "horizon is -1"),
         (lambda: Constant(1.5), "must lie in"),
+        (lambda: Constant(-0.5), "must lie in"),
         (lambda: FeatureEstimate.one_step_model(np.ones((1, 1, 1)), 0), "beta is 0"),
+        (lambda: FeatureEstimate.one_step_model(np.ones((1, 1, 1)), 1.5), "beta is 1.5"),
         (lambda: one_pair_path([]), "path.states"),
         (lambda: Path(np.array([0]), np.array([0]), np.array([0]), np.array([0, 1])), "one length"),
         (lambda: Path(np.array([-1]), np.array([0]), np.array([0]), np.array([0])), "non-negative"),
+        (lambda: Path(np.array([0]), np.array([0.5]), np.array([0]), np.array([0])), "path.actions"),
+        (lambda: Path(np.array([0]), np.array([0]), np.array([[0]]), np.array([0])), "path.next_states"),
     ],
 )
 def test_bad_arguments_are_named(call: object, message: str) -> None:
@@ -388,15 +491,68 @@ def test_bad_learning_input_is_named() -> None:
     for change, message in (
         ({"checkpoints": np.array([3])}, "checkpoint 3"),
         ({"checkpoints": np.array([2, 1])}, "increasing"),
+        ({"checkpoints": np.array([-1, 1])}, "increasing"),
+        ({"checkpoints": np.array([[1, 2]])}, "increasing"),
         ({"cumulants": np.zeros((2, 3))}, "cumulants has shape"),
         ({"readout": np.ones(3)}, "initial has shape"),
         ({"step_sizes": np.array([0.5, 1.5])}, "step_sizes"),
+        ({"step_sizes": np.array([-0.5, 0.5])}, "step_sizes"),
+        ({"step_sizes": np.array([0.5])}, "step_sizes"),
+        ({"initial": np.zeros((4, 4))}, "initial has shape"),
         ({"initial": np.zeros((1, 3, 4))}, "a state beyond"),
         ({"initial": np.zeros((4, 2, 4))}, "an action beyond"),
     ):
         with pytest.raises(InputError, match=message):
             learn(**(good | change))  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="start is 9"):
-        sample_path(mdp, uniform_behaviour(mdp), 5, rng, start=9)
-    with pytest.raises(InputError, match="behaviour"):
-        sample_path(mdp, np.ones((4, 3)), 5, rng)
+    late = Path(np.array([0]), np.array([0]), np.array([3]), np.array([0]))
+    with pytest.raises(InputError, match="a state beyond"):
+        learn(late, np.zeros((1, 4)), np.ones(4), np.ones(1), 0.5, np.zeros((3, 3, 4)), np.array([1]))
+
+
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        ({"start": 4}, "start"),
+        ({"start": -1}, "start"),
+        ({"steps": 0}, "steps"),
+        ({"restart": 1.5}, "restart"),
+        ({"restart": -0.5}, "restart"),
+        ({"behaviour": np.ones((4, 3))}, "behaviour"),
+        ({"behaviour": np.array([[1.0, 0, 0], [0, 1, 0], [0, 0, 1], [0.5, 0.5, 1e-6]])}, "behaviour"),
+        ({"behaviour": np.array([[1.0, 0, 0], [0, 1, 0], [0, 0, 1], [1.5, -0.5, 0]])}, "behaviour"),
+        ({"behaviour": np.full((4, 2), 0.5)}, "behaviour"),
+    ],
+)
+def test_bad_paths_are_named(change: dict[str, object], place: str) -> None:
+    mdp = random_mdp(0)
+    good = {"behaviour": uniform_behaviour(mdp), "steps": 1, "start": 3, "restart": 1.0}
+    assert len(sample_path(mdp, rng=np.random.default_rng(0), **good)) == 1
+    with pytest.raises(InputError, match=place):
+        sample_path(mdp, rng=np.random.default_rng(0), **(good | change))
+
+
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        ({"epsilon": -0.1}, "epsilon"),
+        ({"epsilon": 1.1}, "epsilon"),
+        ({"task": 2}, "task"),
+        ({"task": -1}, "task"),
+        ({"values": np.zeros((2, 4, 3, 3))}, "values"),
+        ({"values": np.zeros((3, 4, 3, 4))}, "values"),
+        ({"embedding": np.eye(3)}, "embedding"),
+        ({"start": 4}, "start"),
+        ({"steps": 0}, "steps"),
+        ({"restart": 1.5}, "restart"),
+    ],
+)
+def test_bad_tasks_are_named(change: dict[str, object], place: str) -> None:
+    mdp = random_mdp(0)
+    good = {
+        "task": 1, "values": np.zeros((2, 4, 3, 4)), "readouts": np.ones((2, 4)), "embedding": np.eye(4),
+        "estimate": FeatureEstimate.indicator(mdp), "current_step": Constant(1), "source_step": Constant(0),
+        "steps": 1, "epsilon": 1.0, "start": 3,
+    }  # fmt: skip
+    learn_task(mdp, rng=np.random.default_rng(0), **good)
+    with pytest.raises(InputError, match=place):
+        learn_task(mdp, rng=np.random.default_rng(0), **(good | change))

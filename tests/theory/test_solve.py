@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from quantecon.markov import DiscreteDP
 
+from sfr_theory import solve
 from sfr_theory.arithmetic import exact_array, float_array, fraction_array, matmul
 from sfr_theory.errors import InputError
 from sfr_theory.mdp import FiniteMDP
@@ -135,6 +136,21 @@ def test_batches_agree_with_single_solutions_and_with_quantecon(family):
             assert (single.q == expected_reward(mdp, rewards[b, task])).all()
 
 
+def test_many_policies_at_once():
+    """Tasks follow the axes of the batch, for both kinds of policy."""
+    rng = np.random.default_rng(6)
+    mdps = garnet(rng, 2, Shape(4, 3, 3), 0.75)
+    actions = rng.integers(0, 3, size=(2, 5, 4))
+    chances = rng.integers(1, 4, size=(2, 5, 4, 3)).astype(float)
+    chances /= chances.sum(axis=-1, keepdims=True)
+    for policy in (actions, chances):
+        together = policy_xi(mdps, policy)
+        assert together.shape == (2, 5, 4, 3, 3)
+        for b, task in np.ndindex(2, 5):
+            np.testing.assert_allclose(together[b, task], policy_xi(mdps[b], policy[b, task]), atol=1e-13)
+        np.testing.assert_allclose(policy_xi(mdps[0], policy[0]), together[0], atol=1e-13)
+
+
 def test_exact_optimum_of_forty_states():
     rng = np.random.default_rng(2)
     mdp = garnet(rng, 1, Shape(40, 3, 6, 1), 0.9)[0].to_exact()
@@ -146,6 +162,60 @@ def test_exact_optimum_of_forty_states():
     )
 
 
+def test_the_start_is_greedy_after_twelve_sweeps_of_value_iteration():
+    """For a batch of MDPs and tasks; it decides no result, only how many iterations are left."""
+    rng = np.random.default_rng(4)
+    mdps, reward = garnet(rng, 3, Shape(5, 3, 4), 0.9), dyadic(rng, (3, 2, 4))
+    start = solve._starting_policy(mdps, expected_reward(mdps, reward))
+    assert start.shape == (3, 2, 5)
+    for b, task in np.ndindex(3, 2):
+        mdp = mdps[b]
+        q = expected_reward(mdp, reward[b, task])
+        for _ in range(12):
+            q = bellman_q(mdp, reward[b, task], q)
+        assert (start[b, task] == q.argmax(axis=-1)).all()
+        exact = solve._starting_policy(mdp.to_exact(), expected_reward(mdp.to_exact(), reward[b, task]))
+        assert (start[b, task] == exact).all()
+
+
+def one_state_with_gap(gap, start, monkeypatch):
+    """Action 1 pays more by `gap`; policy iteration starts at `start`."""
+    monkeypatch.setattr(solve, "_starting_policy", lambda mdp, r: np.array([start]))
+    return optimal(FiniteMDP(np.eye(2)[None, :, None, :], 0.5), np.array([1.0, 1.0 + gap]))
+
+
+@pytest.mark.parametrize(("gap", "action"), [(1e-11, 1), (3e-12, 1), (1e-12, 0), (0.0, 0)])
+def test_an_action_replaces_another_if_it_is_better_beyond_rounding(monkeypatch, gap, action):
+    """By more than 1e-12 max|r|/(1-g) = 2e-12."""
+    solution = one_state_with_gap(gap, 0, monkeypatch)
+    assert solution.policy == action
+    assert solution.iterations == 1 + action
+
+
+def test_policy_iteration_may_not_go_on_for_ever(monkeypatch):
+    monkeypatch.setattr(solve, "MAX_ITERATIONS", 1)
+    assert one_state_with_gap(1.0, 1, monkeypatch).iterations == 1
+    with pytest.raises(ArithmeticError, match="within 1 iterations"):
+        one_state_with_gap(1.0, 0, monkeypatch)
+
+
+def test_the_residual_is_that_of_the_worst_entry(monkeypatch):
+    """Not improved within the tolerance: TQ - Q is the gap, discounted; 2 MDPs, 1 task."""
+    monkeypatch.setattr(solve, "IMPROVEMENT_TOLERANCE", 1.0)
+    monkeypatch.setattr(solve, "_starting_policy", lambda mdp, r: np.zeros((2, 1, 1), dtype=int))
+    mdps = deterministic(np.random.default_rng(0), 2, Shape(1, 2, 2), 0.5)
+    solution = optimal(mdps, np.array([[[0.0, 1.0]], [[1.0, 0.0]]]))
+    r = expected_reward(mdps, np.array([[[0.0, 1.0]], [[1.0, 0.0]]]))
+    gaps = np.maximum(r[..., 0, 1] - r[..., 0, 0], 0)
+    np.testing.assert_allclose(solution.residual, 0.5 * gaps, atol=1e-15)
+
+
+def test_optimal_actions_up_to_a_tolerance():
+    q = np.array([[[1.0, 0.75, 0.5], [0.0, 0.0, -1.0]]])
+    assert optimal_actions(q).tolist() == [[[True, False, False], [True, True, False]]]
+    assert optimal_actions(q, 0.25).tolist() == [[[True, True, False], [True, True, False]]]
+
+
 def test_optimal_actions_shows_ties():
     mdp = deterministic(np.random.default_rng(0), 1, Shape(3, 2, 1, 1), 0.5)[0].to_exact()
     assert optimal_actions(optimal(mdp, exact_array([1])).q).all()
@@ -155,6 +225,7 @@ def test_optimal_actions_shows_ties():
     ("policy", "message"),
     [
         (np.array([0, 2, 0]), "outside 0..1"),
+        (np.array([0, -1, 0]), "outside 0..1"),
         (np.array([[0.5, 0.6], [1, 0], [1, 0]]), "sum to 1"),
         (np.array([[1.5, -0.5], [1, 0], [1, 0]]), "non-negative"),
         (np.array([0.5, 0.5, 0.5]), "stochastic policy has shape"),
