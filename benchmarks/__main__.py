@@ -2,8 +2,9 @@
 
 import sys
 
-from benchmarks import engines, runner, theory
+from benchmarks import engines, networks, runner, theory
 
 if __name__ == "__main__":
     theory.main()
+    networks.main(networks.Options())
     sys.exit(engines.main(engines.Options()) or runner.main(runner.Options()))

@@ -6,6 +6,7 @@ from sfr_fa.agents.errors import DivergedError
 from sfr_fa.agents.features import LearnedFeatures
 from sfr_fa.agents.gpi_agent import GpiAgent
 from sfr_fa.agents.readouts import LinearRewardModel, MlpRewardModel
+from sfr_fa.agents.replay import Replay
 from sfr_fa.agents.settings import (
     AgentSettings,
     clip_at_zero,
@@ -28,6 +29,7 @@ __all__ = [
     "LinearPerAction",
     "LinearRewardModel",
     "MlpRewardModel",
+    "Replay",
     "Transition",
     "ValueShape",
     "agent_spec",

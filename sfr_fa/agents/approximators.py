@@ -8,8 +8,8 @@ Any other `nn.Module` of that shape will do: pass a function (ValueShape, Genera
 the same for the same input (no dropout; a probe refuses it), and its buffers are taken for constants.
 
 GPI evaluates all K stored policies at once. A module may offer `apply_stacked` for parameters with a leading
-axis K; otherwise `torch.func.vmap` does it, some ten times slower for small modules. Both modules below
-write their formula once, for any leading axes.
+axis K; otherwise `torch.func.vmap` does it, some ten times slower for small modules, or a loop for a few of
+them. Both modules below write their formula once, for any leading axes.
 
 A new policy starts as a copy of the last one, so exact ties between policies are common, and the first of
 them must win on every machine. Products are therefore summed by `sum`, which treats equal rows alike to the
@@ -102,10 +102,16 @@ class FeatureSubnetworks(nn.Module):
         return self.apply_stacked(dict(self.named_parameters()), states)
 
 
+def offers_stacked(module: nn.Module) -> bool:
+    """Whether a module can apply K parameter sets by itself."""
+    return hasattr(
+        type(module), "apply_stacked"
+    )  # of the type: a module looks far and wide for what it lacks
+
+
 def stacked_values(module: nn.Module, parameters: Mapping[str, Tensor], states: Tensor) -> Tensor:
     """The values of K parameter sets of one module: (K, ...), (batch, state) -> (K, batch, A, D)."""
-    own = getattr(module, "apply_stacked", None)
-    if own is not None:
-        result: Tensor = own(parameters, states)
+    if offers_stacked(module):
+        result: Tensor = module.apply_stacked(parameters, states)  # type: ignore[operator]
         return result
     return vmap(lambda one: functional_call(module, one, (states,)))(dict(parameters))

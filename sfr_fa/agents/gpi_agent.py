@@ -41,6 +41,7 @@ from sfr_fa.agents.errors import DivergedError
 from sfr_fa.agents.features import EnvironmentFeatures, FeatureMap, one_member
 from sfr_fa.agents.policies import NewTask, PolicyLibrary
 from sfr_fa.agents.readouts import Readout, ReadoutRule, readout_vector
+from sfr_fa.agents.replay import Memory
 from sfr_fa.agents.settings import AgentSettings, Clip, check_probability, clip_at_zero, no_clip
 from sfr_fa.agents.transition import Transition, check_size, check_state, check_transition
 from sfr_fa.arrays import FloatArray
@@ -95,6 +96,8 @@ class GpiAgent:
         self.shape = ValueShape(self.state_dim, self.num_actions, cumulant.groups, cumulant.size)
         optimiser = functools.partial(settings.optimiser, lr=settings.learning_rate)
         self.policies = PolicyLibrary(settings.approximator, self.shape, optimiser, self.dtype)
+        replay = settings.replay
+        self.memory = None if replay is None else Memory(replay, self.shape, self.dtype, self.streams)
         self.readouts: list[Readout] = []
         self.participants: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         """Indices of the policies that take part in GPI during the current task."""
@@ -110,6 +113,8 @@ class GpiAgent:
             "gamma": self.gamma, "epsilon": self.epsilon, "dtype": self.dtype,
             "generators": (self.streams.weights.bit_generator, self.streams.exploration.bit_generator),
         }  # fmt: skip
+        if replay is not None:
+            parts["replay"] = replay
         self.description = {name: describe(part) for name, part in parts.items()}
 
     # --- The three verbs --------------------------------------------------------------------------
@@ -133,6 +138,8 @@ class GpiAgent:
         self.participants = self.gpi_policies([stored.vector for stored in self.readouts])
         self.gpi_counts_by_task.append(np.zeros(len(self.policies), dtype=np.int64))
         self._choice = None
+        if self.memory is not None:
+            self.memory.start_task(self)
 
     def act(
         self,
@@ -172,7 +179,10 @@ class GpiAgent:
         return explored(greedy_action, self.epsilon, self.num_actions, self.streams.exploration)
 
     def learn(self, transition: Transition) -> float:
-        """One step of the listing; returns the loss of the current policy before its update."""
+        """One step of the listing; returns the loss of the current policy before its update.
+
+        With `replay`, the loss of a minibatch, or nan where none was due.
+        """
         self._refuse_if_not_ready()
         step = check_transition(transition, self.state_dim, self.num_actions, self._largest)
         phi_t = self.feature_map(step)
@@ -192,6 +202,12 @@ class GpiAgent:
         self.readouts[current].learn(phi_t, step.reward)
         cumulant_t = self._tensor(self.cumulant.observe(state, step.action, phi_t, step.reward))
         discount_t = self._discount(step)
+        if self.memory is not None:
+            loss = self.memory.learn(
+                self, state, step.action, cumulant_t, discount_t, self._tensor(step.next_state), source_policy
+            )
+            self.steps_learned += 1
+            return loss
         next_values = self._all_values(step.next_state)  # (K, A, D)
 
         _, greedy_next_action = self._gpi(next_values)
@@ -278,6 +294,7 @@ class GpiAgent:
             "participants": self.participants.tolist(),
             "steps_learned": self.steps_learned,
             "failure": self._failure,
+            "memory": None if self.memory is None else self.memory.state_dict(),
             "streams": {
                 "weights": self.streams.weights.bit_generator.state,
                 "exploration": self.streams.exploration.bit_generator.state,
@@ -294,6 +311,8 @@ class GpiAgent:
         self.participants = np.array(state["participants"], dtype=np.int64)
         self.steps_learned = state["steps_learned"]
         self._failure = state["failure"]
+        if self.memory is not None and state.get("memory") is not None:
+            self.memory.load_state_dict(state["memory"])
         self._choice = None
         self.streams.weights.bit_generator.state = state["streams"]["weights"]
         self.streams.exploration.bit_generator.state = state["streams"]["exploration"]
@@ -343,7 +362,11 @@ class GpiAgent:
 
     def _all_values(self, state: FloatArray) -> Tensor:
         """value_k(s, a): (K, A, D)."""
-        values = self.policies.values(self._tensor(state))
+        return self._all_values_at(self._tensor(state)[None])[:, 0]
+
+    def _all_values_at(self, states: Tensor, parameters: Mapping[str, Tensor] | None = None) -> Tensor:
+        """value_k(s_b, a) at states (B, state), unless told with the policies' own weights: (K, B, A, D)."""
+        values = self.policies.values(states, parameters)
         if not _finite(values):
             raise DivergedError(f"the values have diverged after {self.steps_learned} steps; {_ADVICE}")
         return values
@@ -377,13 +400,18 @@ class GpiAgent:
 
     def _descend(self, policy: int, state: Tensor, action: int, target: Tensor) -> float:
         """One optimiser step of a policy on the loss of target - value(s, a)."""
-        module, optimiser = self.policies.modules[policy], self.policies.optimisers[policy]
-        error = target - module(state[None])[0, action]
-        loss = self.loss(error.reshape(self.shape.groups, self.shape.size))
-        optimiser.zero_grad()
+        error = target - self.policies.modules[policy](state[None])[0, action]
+        return self._step(policy, self.loss(error.reshape(self.shape.groups, self.shape.size)))
+
+    def _step(self, policy: int, loss: Tensor) -> float:
+        """One optimiser step of a policy on a loss."""
+        optimiser = self.policies.optimisers[policy]
+        parameters = [parameter for group in optimiser.param_groups for parameter in group["params"]]
+        for parameter in parameters:
+            parameter.grad = None  # what zero_grad does, without its hooks
         loss.backward()
         optimiser.step()
-        if not all(_finite(parameter) for parameter in module.parameters()):
+        if not all(map(_finite, parameters)):
             raise DivergedError(
                 f"the weights of policy {policy} have diverged after {self.steps_learned} steps; {_ADVICE}"
             )

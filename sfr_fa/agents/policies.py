@@ -18,8 +18,11 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from sfr_fa.agents.approximators import Approximator, ValueShape, stacked_values
+from sfr_fa.agents.approximators import Approximator, ValueShape, offers_stacked, stacked_values
 from sfr_theory.errors import InputError
+
+FEW = 6
+"""So many modules are faster one by one than stacked by torch.func.vmap."""
 
 OptimiserFactory = Callable[[Iterable[nn.Parameter]], Optimizer]
 
@@ -77,10 +80,12 @@ class PolicyLibrary:
         self.modules, self.optimisers, self._stacks = [], [], {}
         self._append(module)
 
-    def values(self, state: Tensor) -> Tensor:
-        """value_k(s, a) of all policies: (state,) -> (K, A, D)."""
+    def values(self, states: Tensor, parameters: Mapping[str, Tensor] | None = None) -> Tensor:
+        """value_k(s_b, a) of all policies, or of other parameters (K, ...): (B, state) -> (K, B, A, D)."""
         with torch.no_grad():
-            return stacked_values(self.modules[0], self.parameters, state[None])[:, 0]
+            if parameters is None and len(self) <= FEW and not offers_stacked(self.modules[0]):
+                return torch.stack([module(states) for module in self.modules])
+            return stacked_values(self.modules[0], parameters or self.parameters, states)
 
     def state_dict(self) -> dict[str, Any]:
         return {

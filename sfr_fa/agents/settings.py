@@ -15,6 +15,7 @@ from sfr_fa.agents.cumulants import ModelRule
 from sfr_fa.agents.features import LearnedFeatureMap
 from sfr_fa.agents.gpi_policies import GpiPolicies, all_policies
 from sfr_fa.agents.readouts import RewardModel
+from sfr_fa.agents.replay import Replay
 from sfr_fa.arrays import FloatArray, finite_number, positive_integer, positive_number
 from sfr_fa.feature_spaces import FeatureSpace
 from sfr_fa.reward_fitting import WeightFit
@@ -97,6 +98,9 @@ class AgentSettings:
     """all_policies, or Nearest(m), Bound(m), Recent(m), Random(m) of sfr_fa.agents.gpi_policies."""
     loss: Loss = summed_squares
     """summed_squares (the listings) or squares_averaged_over_dimensions (eq:loss_cxi)."""
+    replay: Replay | None = None
+    """Replay(capacity, batch, ...) learns from minibatches of remembered steps; by default a step is learned
+    from once, as in the paper."""
     dtype: torch.dtype = torch.float32
 
     def __post_init__(self) -> None:
@@ -114,6 +118,8 @@ class AgentSettings:
             raise InputError(f"gamma is {self.gamma}; it must be at least 0 and below 1")
         if self.dtype not in (torch.float32, torch.float64):
             raise InputError(f"dtype is {self.dtype}; it must be torch.float32 or torch.float64")
+        if not isinstance(self.replay, Replay | None):
+            raise InputError(f"replay is {self.replay!r}; pass Replay(capacity=10_000, batch=32)")
         for name in ("model_rule", "reward_model", "weight_fit", "approximator", "optimiser", "clip",
                      "gpi_policies", "loss"):  # fmt: skip
             function = getattr(self, name)

@@ -105,6 +105,8 @@ def part_obstacle(agent: GpiAgent) -> str | None:
     plain = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=probe.param_groups[0].get("lr", 0.0))
     if type(probe) is not torch.optim.SGD or _settings(probe) != _settings(plain):
         return "its optimiser is not plain SGD"
+    if agent.memory is not None:
+        return "it learns from minibatches (replay)"
     rule = agent.readout_rule
     known_parts = (
         ("clip", any(agent.clip is part for part in (clip_at_zero, no_clip))),

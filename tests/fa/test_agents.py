@@ -320,7 +320,7 @@ def test_the_stacked_pass_is_each_module_alone(approximator):
         agent.learn(Transition(some_state(rng), 1, 0.5, some_features("CSFR", rng), some_state(rng), False))
     state = torch.from_numpy(some_state(rng))
     alone = torch.stack([module(state[None])[0] for module in agent.policies.modules])
-    np.testing.assert_allclose(agent.policies.values(state), alone.detach(), rtol=0, atol=1e-14)
+    np.testing.assert_allclose(agent.policies.values(state[None])[:, 0], alone.detach(), rtol=0, atol=1e-14)
     assert len({w.sum().item() for w in agent.policies.parameters[next(iter(agent.policies.parameters))]}) > 1
 
 
@@ -374,7 +374,7 @@ def test_a_user_network_with_adam():
     assert losses[-1] < 0.1 * losses[0] or losses[-1] < 1e-2
     state = torch.from_numpy(some_state(rng))
     alone = torch.stack([module(state[None])[0] for module in agent.policies.modules]).detach()
-    np.testing.assert_allclose(agent.policies.values(state), alone, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(agent.policies.values(state[None])[:, 0], alone, rtol=0, atol=1e-12)
 
 
 # --- Re-evaluation, counts, randomness ----------------------------------------------------------------

@@ -1,0 +1,176 @@
+"""Networks of one's own in the reference engine: transitions learned from per second of processor time.
+
+SFR on object collection with a plain `nn.Sequential` (two layers of 64 ReLU units), one core, float32:
+
+    plain       the listing module by module, a loop over policies (benchmarks.plain_listing)
+    stacked     the reference engine with all policies in one pass of torch.func.vmap, whatever their number
+    reference   the reference engine: few policies one by one, many in one pass
+    replay      the same with Replay(batch=32): 32 transitions per step
+
+The first three learn from each step once. They are timed in turns in one process; the fastest turn counts.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any
+from unittest import mock
+
+import numpy as np
+import torch
+import tyro
+from rich.table import Table
+from torch import Tensor, nn
+
+from benchmarks.engines import LINEAR, Goal, goal_table
+from benchmarks.plain_listing import PlainListing
+from sfr_fa.agents import Replay, ValueShape, policies
+from sfr_fa.engines import Engine, Streams, make_engine
+from sfr_fa.environments.object_collection import ObjectCollection
+from sfr_fa.tasks import Task, sample_general_task
+from sfr_theory import cli
+
+FEW, MANY = 2, 10
+"""Stored policies."""
+BATCH = 32
+
+
+@dataclass(frozen=True)
+class Options:
+    """What to measure."""
+
+    steps: int = 200
+    """Steps of each timing."""
+    repeats: int = 5
+    """Timings of each kind; the fastest counts."""
+    json: Annotated[str | None, tyro.conf.arg(metavar="FILE")] = None
+    """Write all figures as JSON; "-" is standard output."""
+
+
+class Network(nn.Module):
+    """(batch, state) -> (batch, A, D)."""
+
+    def __init__(self, shape: ValueShape, rng: np.random.Generator) -> None:
+        super().__init__()
+        torch.manual_seed(int(rng.integers(2**31)))
+        self.shape = shape
+        self.layers = nn.Sequential(
+            nn.Linear(shape.state_dim, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(),
+            nn.Linear(64, shape.num_actions * shape.dimensions),
+        )  # fmt: skip
+
+    def forward(self, states: Tensor) -> Tensor:
+        values: Tensor = self.layers(states)
+        return values.unflatten(-1, (self.shape.num_actions, self.shape.dimensions))
+
+
+class OneState(nn.Module):
+    """A network for the plain listing, which has one state at a time."""
+
+    def __init__(self, network: nn.Module) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, state: Tensor) -> Tensor:
+        values: Tensor = self.network(state[None])[0]
+        return values
+
+
+def at_task(K: int, **settings: Any) -> tuple[Engine, Task]:
+    """An engine with K policies that has just started the last task."""
+    rng = np.random.default_rng(0)
+    settings = {**LINEAR, "approximator": Network, **settings}
+    engine = make_engine("reference", ObjectCollection(), "SFR", seed=Streams.spawn(1), **settings)
+    for _ in range(K - 1):
+        engine.run_task(sample_general_task(rng), 20)
+    task = sample_general_task(rng)
+    engine.start_task(task)
+    return engine, task
+
+
+def plain_listing(K: int) -> PlainListing:
+    """The same policies in the plain listing."""
+    engine, task = at_task(K)
+    agent, environment = engine.agent, engine.environment
+    environment.unwrapped.np_random = engine.streams.environment
+    environment.unwrapped.set_task(task)  # type: ignore[attr-defined]
+    return PlainListing(
+        environment=environment, xi=[OneState(module) for module in agent.policies.modules],
+        rewards=[readout.vector.clone() for readout in agent.readouts],
+        cumulant=lambda info: np.eye(agent.shape.size)[info["feature_index"]],
+        gamma=agent.gamma, epsilon=agent.epsilon, alpha=LINEAR["learning_rate"],
+        exploration=engine.streams.exploration,
+    )  # fmt: skip
+
+
+def walker(K: int, **settings: Any) -> Callable[[int], Any]:
+    engine, task = at_task(K, **settings)
+    return lambda steps: engine._walk(task, steps)
+
+
+def stacked(K: int) -> Callable[[int], Any]:
+    """The engine without its way for few policies."""
+    walk = walker(K)
+
+    def run(steps: int) -> None:
+        with mock.patch.object(policies, "FEW", 0):
+            walk(steps)
+
+    return run
+
+
+def measure(K: int, options: Options) -> dict[str, float]:
+    """Transitions learned from per second."""
+    ways = {
+        "plain": plain_listing(K).run,
+        "stacked": stacked(K),
+        "reference": walker(K),
+        "replay": walker(K, replay=Replay(batch=BATCH)),
+    }
+    seconds = dict.fromkeys(ways, np.inf)
+    for run in ways.values():
+        run(20)
+    for _ in range(options.repeats):
+        for name, run in ways.items():
+            started = time.process_time()
+            run(options.steps)
+            seconds[name] = min(seconds[name], time.process_time() - started)
+    learned = {name: options.steps * (BATCH if name == "replay" else 1) for name in ways}
+    return {name: learned[name] / seconds[name] for name in ways}
+
+
+def main(options: Options) -> int:
+    """Measure, print, and write JSON if asked to."""
+    torch.set_num_threads(1)
+    console = cli.output_console(options.json)
+    rates = {K: measure(K, options) for K in (FEW, MANY)}
+    title = "SFR with networks of one's own: transitions learned from per second"
+    table = Table(title=title, title_justify="left")
+    for column in ("K, stored policies", *rates[FEW]):
+        table.add_column(column, justify="right")
+    for K, measured in rates.items():
+        table.add_row(str(K), *(f"{rate:,.0f}" for rate in measured.values()))
+    console.print(table)
+    goals = [
+        Goal(
+            f"one step at a time, K = {FEW}: speed, plain loop = 1",
+            rates[FEW]["reference"] / rates[FEW]["plain"],
+            1.0, True, "x", "checks of every step",
+        ),
+        Goal(
+            f"Replay(batch={BATCH}), K = {MANY}: transitions, one at a time = 1",
+            rates[MANY]["replay"] / rates[MANY]["stacked"],
+            3.0, True, "x", "small networks, for which a pass costs as much as its calls",
+        ),
+    ]  # fmt: skip
+    console.print(goal_table(goals))
+    if options.json is not None:
+        goal_rows = [{**asdict(goal), "reached": goal.reached} for goal in goals]
+        cli.write_json({"transitions_per_second": rates, "goals": goal_rows}, options.json)
+    return 0
+
+
+if __name__ == "__main__":
+    cli.run(main, Options, "benchmarks.networks", __doc__ or "")
