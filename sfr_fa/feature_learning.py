@@ -16,12 +16,13 @@ still moves by its momentum.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from sfr_fa.agents.features import LearnedFeatures
@@ -34,6 +35,9 @@ from sfr_fa.arrays import (
     positive_integer,
     positive_number,
 )
+from sfr_fa.kernels import arrays as kernel_arrays
+from sfr_fa.kernels.arrays import REASSOCIATE, part
+from sfr_theory.compiled import stored
 from sfr_theory.errors import InputError
 
 BETA_1, BETA_2, EPSILON = np.float32(0.9), np.float32(0.999), np.float32(1e-8)
@@ -141,7 +145,7 @@ def learn_features(
     weights = rng.normal(0.0, initial_deviation, (tasks, dimensions)).astype(np.float32)
     parameters = (directions, weights)
     moments = tuple(np.zeros((2, *parameter.shape), dtype=np.float32) for parameter in parameters)
-    adam: Callable[..., float] = _adam
+    adam = _compiled_adam()
     losses = []
     for first in range(0, iterations, CHUNK):
         batches = rng.integers(0, len(data), (min(CHUNK, iterations - first), batch_size))
@@ -151,12 +155,7 @@ def learn_features(
     return LearnedFeatureModel(directions.T.astype(np.float64), weights.astype(np.float64), np.array(losses))
 
 
-# Sums may be reordered, so that loops use vector instructions; NaN and infinity keep their meaning. Kernels
-# have the same set, but Numba's cache of these functions notices a change of this file only.
-_REORDER = {"reassoc", "contract", "nsz", "arcp"}
-
-
-@njit(cache=True, fastmath=_REORDER)
+@part(fastmath=REASSOCIATE)
 def loss_and_gradients(
     inputs: Any,
     rewards: Any,
@@ -199,7 +198,7 @@ def loss_and_gradients(
     return loss
 
 
-@njit(cache=True, fastmath=_REORDER)
+@part(fastmath=REASSOCIATE)
 def _adam_step(
     parameter: Any, gradient: Any, first_moment: Any, second_moment: Any, rate: Any, correction: Any
 ) -> None:
@@ -216,8 +215,6 @@ def _adam_step(
             p[j] -= rate * m[j] / (np.sqrt(v[j]) / correction + EPSILON)
 
 
-# Without the lock of the interpreter, so that Ctrl-C and progress are served meanwhile.
-@njit(cache=True, nogil=True)
 def _adam(
     inputs: Any,
     rewards: Any,
@@ -245,3 +242,9 @@ def _adam(
         )
         _adam_step(weights, weights_gradient, weights_moments[0], weights_moments[1], rate, correction)
     return total / len(batches)
+
+
+@functools.cache
+def _compiled_adam() -> Callable[..., float]:
+    # Without the lock of the interpreter, so that Ctrl-C and progress are served meanwhile.
+    return stored(_adam, [Path(kernel_arrays.__file__)], nogil=True)

@@ -58,6 +58,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from sfr_theory.arithmetic import Array, Number, exact_array, float_array, is_exact, matmul, rational
+from sfr_theory.compiled import stored
 from sfr_theory.errors import InputError
 from sfr_theory.mdp import FiniteMDP
 
@@ -158,18 +159,12 @@ _HELPERS = (
 def _compiled(loop: Callable[..., None]) -> Callable[..., None]:
     """The loop compiled by Numba, or the loop itself where Numba is not installed."""
     try:
-        from numba import njit
         from numba.extending import register_jitable
     except ImportError:
         return loop
     for helper in _HELPERS:
         register_jitable(helper)
-    compiled: Callable[..., None]
-    try:
-        compiled = njit(cache=True)(loop)
-    except RuntimeError:  # no folder to keep compiled code in
-        compiled = njit(loop)
-    return compiled
+    return stored(loop)
 
 
 def has_numba() -> bool:

@@ -416,7 +416,7 @@ class Walk(NamedTuple):
 PLACE = """
 from walk import Walk
 from sfr_fa.kernels import loop_for
-print(loop_for(Walk).stats.cache_path)
+print(loop_for(Walk).folder)
 """
 
 
