@@ -145,6 +145,18 @@ move=> below s; apply: best_le => c; apply: le_trans (Qstar_sublinear below _) _
 by rewrite ler_add2r; apply: ler_sum => i _; rewrite ler_wpmul2l // le_best.
 Qed.
 
+(* One step ahead the reward itself is read, and only what comes later is bounded. *)
+Theorem conical_value : (forall x, r x <= \sum_i a i * rs i x + b) ->
+  forall x, Qstar M r x <= r x + \sum_i a i * (Qstar M (rs i) x - rs i x) + g * (b / (1 - g)).
+Proof.
+move=> below x; rewrite QstarE -addrA ler_add2l.
+have -> : \sum_i a i * (Qstar M (rs i) x - rs i x) = g * E (next M) x (fun s => \sum_i a i * Vstar M (rs i) s).
+  rewrite E_sum mulr_sumr; apply: eq_bigr => i _.
+  by rewrite QstarE addrC addKr E_scale mulrCA.
+rewrite -mulrDr ler_wpmul2l ?discount_ge0 // -E_addc E_mono // => s.
+exact: Vstar_sublinear.
+Qed.
+
 End Combination.
 
 (* ... so solved sources bound the target from above. *)
@@ -180,6 +192,34 @@ by apply: maxof_le => j; apply: gpi_improves.
 Qed.
 
 End Sources.
+
+(* (a) and (b) together: V* from the sources, V^pi from the residual of U. B is at every pair at least what
+   some multipliers of that pair give; the smallest such B is a linear programme for each pair. *)
+Section SourcesAndResidual.
+Variables (F : realFieldType) (S A I : finType) (M : mdp F S A).
+Variables (r U B : S * A -> F) (rs : I -> S * A -> F) (pi : S -> A) (low top : F).
+
+Local Notation g := (discount M).
+
+Hypothesis pi_greedy : greedy pi U.
+Hypothesis low_le : forall s, low <= T M r U (s, pi s) - U (s, pi s).
+Hypothesis B_covers : forall x, exists a b, [/\ forall i, 0 <= a i,
+  forall y, r y <= \sum_i a i * rs i y + b
+  & r x + \sum_i a i * (Qstar M (rs i) x - rs i x) + g * (b / (1 - g)) <= B x].
+Hypothesis le_top : forall s, best M B s - best M U s <= top.
+
+Theorem sources_certificate_V : 0 <= top - low / (1 - g) ->
+  dist (Vstar M r) (V M pi r) <= top - low / (1 - g).
+Proof.
+move=> right_ge0; apply: dist_Vstar_le => // s.
+have above x : Qstar M r x <= B x.
+  have [a [b [a_ge0 below leB]]] := B_covers x.
+  by apply: le_trans leB; apply: conical_value.
+rewrite -ler_subl_addl; apply: le_trans (greedy_certificate_with pi_greedy low_le s above) _.
+by rewrite ler_add2r.
+Qed.
+
+End SourcesAndResidual.
 
 (* V_i* of a solved source, read off xi: the maximum over actions. *)
 Theorem Vstar_from_xi (F : realFieldType) (S A Phi : finType) (W : featured F S A Phi)

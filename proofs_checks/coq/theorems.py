@@ -212,6 +212,16 @@ THEOREMS = (
         "certificates.source_certificate_loss",
         "with GPI on exact values V* - V^pi is at most that bound minus max_i max_a Q^{pi_i}",
     ),
+    Theorem(
+        "certificates.conical_value",
+        "r <= sum a_i r_i + b implies Q* <= r + sum a_i (Q_i* - r_i) + g b/(1-g), a_i >= 0",
+    ),
+    Theorem(
+        "certificates.sources_certificate_V",
+        "B above such a bound at every pair, m <= T U - U at (s, pi(s)): "
+        "||V* - V^pi|| <= max_s (max B - max U) - m/(1-g)",
+        ("certificate/sources-value",),
+    ),
     Theorem("certificates.Vstar_from_xi", "V_i*(s) = max_a sum R_i xi^{pi_i}(s, a, .) for an optimal pi_i"),
     # Attained, and false
     Theorem(

@@ -294,6 +294,20 @@ VARIANTS = (
         "Qstar_sublinear",
     ),
     Variant(
+        "multipliers may be negative",
+        "certificates",
+        "[/\\ forall i, 0 <= a i,",
+        "[/\\ forall i, a i <= 1,",
+        "sources_certificate_V",
+    ),
+    Variant(
+        "what comes later is not summed up",
+        "certificates",
+        "(Qstar M (rs i) x - rs i x) + g * (b / (1 - g)).",
+        "(Qstar M (rs i) x - rs i x) + g * b.",
+        "conical_value",
+    ),
+    Variant(
         "half the spread",
         "certificates",
         "<= g * spread / (1 - g).",

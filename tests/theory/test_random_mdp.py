@@ -75,6 +75,61 @@ def test_families():
     assert (draw("ties").perturbation[0] == 0).all()
 
 
+def test_what_is_drawn_fills_its_range():
+    """Multiples of 1/64 in [-1, 1], of epsilon/64 up to epsilon, probabilities of 1/1024; both ends occur."""
+    batch = draw("garnet", count=400)
+    for array, largest in ((batch.target, 1.0), (batch.sources, 1.0), (batch.perturbation, 104858 / 2**20)):
+        assert array.min() == -largest
+        assert array.max() == largest
+        assert (array / largest * 64 == np.round(array / largest * 64)).all()
+        assert len(np.unique(array)) == 129
+        assert abs(array.mean()) < 0.1 * largest
+    probability = batch.mdps.probability
+    assert probability.shape == (400, 6, 3, 3)
+    assert probability.min() == 0
+    assert (probability * 1024 == np.round(probability * 1024)).all()
+    assert (probability * 1024 % 2 == 1).any()
+    assert (probability.sum(axis=-1) == 1).all()
+    assert np.abs(probability.mean(axis=(0, 1, 2)) - 1 / 3).max() < 0.02  # cuts of [0, 1] at random
+    vectors = batch.mdps.feature_vectors
+    assert vectors.shape == (400, 4, 3)
+    assert set(np.unique(vectors)) == {0, 1}
+    for part, limit in ((batch.mdps.next_state, 6), (batch.mdps.feature, 4)):
+        counts = np.bincount(part.reshape(-1), minlength=limit)
+        assert len(counts) == limit
+        assert np.abs(counts / counts.sum() - 1 / limit).max() < 0.02
+    assert draw("garnet", shape=Shape(2, 1, 1, 1)).mdps.feature_vectors.shape == (40, 1, 1)
+    assert Shape() == Shape(5, 3, 4, 3)
+
+
+def test_layers_reach_every_state_of_the_next():
+    reached = layered(np.random.default_rng(0), 50, Shape(7, 3, 4, 2), 0.9).transition.sum(axis=(0, 2)) > 0
+    layer = np.arange(7) * 3 // 7
+    assert (reached == (layer[None, :] == (layer[:, None] + 1) % 3)).all()
+    other = unreachable(np.random.default_rng(0), 50, Shape(7, 3, 4, 2), 0.9).transition.sum(axis=(0, 2)) > 0
+    assert (other.any(axis=0) == [True] * 6 + [False]).all()
+
+
+def test_every_other_problem_with_ties_has_errors():
+    batch = draw("ties")
+    assert [bool(errors.any()) for errors in batch.perturbation] == [False, True] * 20
+    assert draw("negative", count=400).target.max() == -1 / 64
+    assert draw("negative", count=400).sources.min() == -1 - 1 / 64
+
+
+def test_adversarial_sources_and_errors():
+    batch = draw("adversarial", count=400)
+    near = batch.sources[:, 0] - batch.target
+    assert np.abs(near).max() == 1 / 16
+    sparse = batch.sources[:, 1] == 0
+    assert 0.45 < sparse.mean() < 0.56
+    assert np.abs(batch.perturbation[::2]).max() == 16
+    assert not (np.abs(batch.perturbation[1::2] * batch.sources[1::2, :, None, None, :]) == 0).all()
+    single = draw("adversarial", shape=Shape(2, 2, 1, 2))
+    assert (single.perturbation * single.sources[:, :, None, None, :] == 0).all()
+    assert (np.einsum("bisaf,bif->bisa", batch.perturbation, batch.sources) == 0).all()
+
+
 def test_adversarial_errors_are_invisible_under_the_sources_reward():
     batch = draw("adversarial", count=200)
     error = batch.perturbation
