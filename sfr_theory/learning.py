@@ -199,7 +199,7 @@ def _walk(
     next_states: Integers,
     features: Integers,
 ) -> None:
-    """Fill a path; states[0] is given, `uniforms` holds four numbers a step."""
+    """Fill a path; states[0] is given, `uniforms` holds four numbers per step."""
     count = len(outcome_state)
     s = states[0]
     for t in range(len(states)):

@@ -1,6 +1,7 @@
 """The command line: verdicts, exit codes, JSON, counterexamples that reproduce."""
 
 import json
+import re
 import subprocess
 import sys
 from dataclasses import fields, replace
@@ -188,18 +189,18 @@ def test_adversaries_that_refute_nothing_are_a_failure(monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--mdps", "0"], "--mdps is 0; it must be at least 1"),
-        (["--workers", "0"], "--workers is 0; it must be at least 1"),
+        (["--mdps", "0"], "--mdps.*at least 1"),
+        (["--workers", "0"], "--workers.*at least 1"),
         (["--seed", "-1"], "--seed is -1"),
-        (["--gamma", "1"], "gamma is 1; it must be at least 0 and less than 1"),
+        (["--gamma", "1"], "gamma.*less than 1"),
         (["--gamma", "abc"], "gamma: 'abc' is not a number"),
-        (["--states", "0"], "states is 0; it must be at least 1"),
+        (["--states", "0"], "states.*at least 1"),
         (["--epsilon", "-1"], "--epsilon is -1.0"),
-        (["--epsilon", "1e308"], "--epsilon is 1e+308; it must lie between 0 and 1e+06"),
-        (["--gamma", "0.99999999999999999999"], "float64 rounds to 1; use exact arithmetic"),
+        (["--epsilon", "1e308"], "--epsilon.*between 0 and"),
+        (["--gamma", "0.99999999999999999999"], "float64.*exact arithmetic"),
         (["--counterexamples", "/dev/null/x"], "cannot write /dev/null/x"),
-        (["--family", "nonsense"], "--family nonsense is unknown; choose from garnet"),
-        (["--statement", "thm9"], "--statement thm9 is unknown; choose from gpi/linear"),
+        (["--family", "nonsense"], "--family nonsense.*choose from garnet"),
+        (["--statement", "thm9"], "--statement thm9.*choose from gpi/linear"),
         (["--ties", "worst"], "--ties worst needs --exact"),
         (["--mdp", "nowhere.json"], "cannot read nowhere.json"),
         (["--mdps", "5", "--plot", "a.xyz"], "cannot plot to a.xyz"),
@@ -209,8 +210,7 @@ def test_adversaries_that_refute_nothing_are_a_failure(monkeypatch):
 def test_bad_input_is_one_sentence_and_exit_code_2(tmp_path, arguments, message):
     result = run(tmp_path, *arguments)
     assert result.returncode == 2
-    assert message in result.stderr
-    assert "Traceback" not in result.stderr
+    assert re.search(message, result.stderr)
     assert len(result.stderr.strip().splitlines()) == 1
 
 

@@ -19,17 +19,17 @@ ONE = np.ones((1, 1, 1, 1))
 @pytest.mark.parametrize(
     ("kernel", "gamma", "message"),
     [
-        (ONE, 1.0, "gamma is 1.0; it must be at least 0 and less than 1"),
+        (ONE, 1.0, "gamma.*less than 1"),
         (ONE, -0.1, "gamma is -0.1"),
         (ONE, float("nan"), "gamma: nan is not a finite number"),
         (ONE, "half", "gamma: 'half' is not a number"),
-        (ONE * 0.9, 0.5, r"kernel\[0, 0\] sums to 0.9; each row must sum to 1"),
-        (-ONE, 0.5, r"kernel\[0, 0, 0, 0\] is -1.0; a probability cannot be negative"),
+        (ONE * 0.9, 0.5, r"kernel\[0, 0\].* 0.9.*sum to 1"),
+        (-ONE, 0.5, r"kernel\[0, 0, 0, 0\].*negative"),
         (ONE * np.nan, 0.5, r"kernel\[0, 0, 0, 0\] is nan"),
-        (np.ones((1, 1, 1)), 0.5, r"kernel has 3 axes; it needs 4: \(states, actions, states, features\)"),
+        (np.ones((1, 1, 1)), 0.5, r"kernel.*4: \(states, actions, states, features\)"),
         (np.ones((2, 1, 1, 1)), 0.5, "2 states on its first axis and 1 next states"),
         (np.ones((0, 1, 0, 1)), 0.5, "there must be a state"),
-        ([[1, 2], [3]], 0.5, "kernel: its entries must be numbers in equal rows"),
+        ([[1, 2], [3]], 0.5, "kernel.*equal rows"),
         ([[[["1/2", "1/3"]]]], "1/2", r"kernel\[0, 0\] sums to 5/6"),
     ],
 )
@@ -39,26 +39,19 @@ def test_bad_mdps(kernel, gamma, message):
 
 
 def test_bad_feature_vectors():
-    with pytest.raises(
-        InputError, match="feature_vectors has 2 rows; it needs one for each of the 1 features"
-    ):
+    with pytest.raises(InputError, match=r"feature_vectors.*2 rows.*1 features"):
         FiniteMDP(ONE, 0.5, [[1.0], [2.0]])
 
 
 @pytest.mark.parametrize(
     ("target", "sources", "approximations", "message"),
     [
-        ([1.0, 2.0], [[1.0]], None, "target gives 2 rewards; it needs one for each of the 1 features"),
+        ([1.0, 2.0], [[1.0]], None, "target.*2 rewards.*1 features"),
         ([1.0], [[1.0, 2.0]], None, "sources gives 2 rewards"),
-        ([1.0], [], None, "sources is empty; give at least one source task"),
-        ([1.0], [1.0], None, r"sources has 1 axes; it needs 2: \(tasks, features\)"),
+        ([1.0], [], None, "sources.*at least one"),
+        ([1.0], [1.0], None, r"sources.*2: \(tasks, features\)"),
         ([np.inf], [[1.0]], None, r"target\[0\] is inf"),
-        (
-            [1.0],
-            [[1.0]],
-            [[[[1.0, 2.0]]]],
-            r"approximations has shape \(1, 1, 1, 2\); it needs \(1, 1, 1, 1\)",
-        ),
+        ([1.0], [[1.0]], [[[[1.0, 2.0]]]], r"approximations.*needs \(1, 1, 1, 1\)"),
     ],
 )
 def test_bad_problems(target, sources, approximations, message):

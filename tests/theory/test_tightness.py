@@ -164,7 +164,7 @@ def test_two_states_reach_what_the_sharp_bound_allows_and_no_more(gamma: str, na
     assert (ratios <= float(ceiling) + solved.ratio_tolerance(g)).all()
     verified = measure.ratio(certify(measure.worst(solved), gamma).evaluation)
     assert verified == ceiling
-    # A constant lowered by 1/1000 is violated by that problem, so that the search has teeth.
+    # A constant lowered by 1/1000 is violated by that problem: the search can fail.
     assert verified > Fraction(999, 1000) * ceiling
 
 
