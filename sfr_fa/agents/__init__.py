@@ -5,6 +5,7 @@ from sfr_fa.agents.cumulants import delta_rule, squares
 from sfr_fa.agents.errors import DivergedError
 from sfr_fa.agents.features import LearnedFeatures
 from sfr_fa.agents.gpi_agent import GpiAgent
+from sfr_fa.agents.hysteresis import Hysteresis
 from sfr_fa.agents.readouts import LinearRewardModel, MlpRewardModel
 from sfr_fa.agents.replay import Replay
 from sfr_fa.agents.settings import (
@@ -25,6 +26,7 @@ __all__ = [
     "DivergedError",
     "FeatureSubnetworks",
     "GpiAgent",
+    "Hysteresis",
     "LearnedFeatures",
     "LinearPerAction",
     "LinearRewardModel",

@@ -68,11 +68,11 @@ def read_checkpoint(path: Path, description: Mapping[str, Any]) -> dict[str, Any
         )
     if _checksum(metadata, arrays) != metadata.get("sha256"):
         raise InputError(f"{path} is damaged: its checksum does not match")
-    saved = json.loads(metadata["description"])
-    for key, value in json.loads(json.dumps(description)).items():
-        if saved.get(key) != value:
+    saved, own = json.loads(metadata["description"]), json.loads(json.dumps(description))
+    for key in own | saved:
+        if saved.get(key) != own.get(key):
             raise InputError(
-                f"{path} was saved with another {key}: it is {saved.get(key)} there and {value} here"
+                f"{path} was saved with another {key}: it is {saved.get(key)} there and {own.get(key)} here"
             )
     state: dict[str, Any] = unpack(json.loads(metadata["state"]), arrays)
     return state

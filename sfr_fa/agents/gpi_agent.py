@@ -39,6 +39,7 @@ from sfr_fa.agents.checkpoint import describe, read_checkpoint, write_checkpoint
 from sfr_fa.agents.cumulants import Cumulant
 from sfr_fa.agents.errors import DivergedError
 from sfr_fa.agents.features import EnvironmentFeatures, FeatureMap, one_member
+from sfr_fa.agents.hysteresis import KeptActions
 from sfr_fa.agents.policies import NewTask, PolicyLibrary
 from sfr_fa.agents.readouts import Readout, ReadoutRule, readout_vector
 from sfr_fa.agents.replay import Memory
@@ -98,6 +99,8 @@ class GpiAgent:
         self.policies = PolicyLibrary(settings.approximator, self.shape, optimiser, self.dtype)
         replay = settings.replay
         self.memory = None if replay is None else Memory(replay, self.shape, self.dtype, self.streams)
+        rule = settings.hysteresis
+        self.kept_actions = None if rule is None else KeptActions(rule)
         self.readouts: list[Readout] = []
         self.participants: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         """Indices of the policies that take part in GPI during the current task."""
@@ -115,6 +118,8 @@ class GpiAgent:
         }  # fmt: skip
         if replay is not None:
             parts["replay"] = replay
+        if rule is not None:
+            parts["hysteresis"] = rule
         self.description = {name: describe(part) for name, part in parts.items()}
 
     # --- The three verbs --------------------------------------------------------------------------
@@ -140,6 +145,8 @@ class GpiAgent:
         self._choice = None
         if self.memory is not None:
             self.memory.start_task(self)
+        if self.kept_actions is not None:
+            self.kept_actions.forget(len(self.policies) - 1)
 
     def act(
         self,
@@ -210,13 +217,21 @@ class GpiAgent:
             return loss
         next_values = self._all_values(step.next_state)  # (K, A, D)
 
-        _, greedy_next_action = self._gpi(next_values)
-        target = cumulant_t + discount_t * next_values[current, greedy_next_action]
+        _, next_action = self._gpi(next_values)
+        if self.kept_actions is not None:
+            q = self._q(next_values[self.participants], self.readouts[current].vector).max(axis=0)
+            next_action = self.kept_actions.choose(current, step.next_state, q, self.steps_learned + 1)
+        target = cumulant_t + discount_t * next_values[current, next_action]
         loss = self._descend(current, state, step.action, target)
 
         if source_policy != current:
-            greedy_next_action = self._own_greedy_action(source_policy, next_values[source_policy])
-            target = cumulant_t + discount_t * next_values[source_policy, greedy_next_action]
+            next_action = self._own_greedy_action(source_policy, next_values[source_policy])
+            if self.kept_actions is not None:
+                q = self._q(next_values[source_policy], self.readouts[source_policy].vector)
+                next_action = self.kept_actions.choose(
+                    source_policy, step.next_state, q, self.steps_learned + 1
+                )
+            target = cumulant_t + discount_t * next_values[source_policy, next_action]
             self._descend(source_policy, state, step.action, target)
         self.steps_learned += 1
         return loss
@@ -295,6 +310,7 @@ class GpiAgent:
             "steps_learned": self.steps_learned,
             "failure": self._failure,
             "memory": None if self.memory is None else self.memory.state_dict(),
+            "kept_actions": None if self.kept_actions is None else self.kept_actions.state_dict(),
             "streams": {
                 "weights": self.streams.weights.bit_generator.state,
                 "exploration": self.streams.exploration.bit_generator.state,
@@ -313,6 +329,8 @@ class GpiAgent:
         self._failure = state["failure"]
         if self.memory is not None and state.get("memory") is not None:
             self.memory.load_state_dict(state["memory"])
+        if self.kept_actions is not None:
+            self.kept_actions.load_state_dict(state["kept_actions"])
         self._choice = None
         self.streams.weights.bit_generator.state = state["streams"]["weights"]
         self.streams.exploration.bit_generator.state = state["streams"]["exploration"]

@@ -14,6 +14,7 @@ from sfr_fa.agents.approximators import Approximator, LinearPerAction
 from sfr_fa.agents.cumulants import ModelRule
 from sfr_fa.agents.features import LearnedFeatureMap
 from sfr_fa.agents.gpi_policies import GpiPolicies, all_policies
+from sfr_fa.agents.hysteresis import Hysteresis
 from sfr_fa.agents.readouts import RewardModel
 from sfr_fa.agents.replay import Replay
 from sfr_fa.arrays import FloatArray, finite_number, positive_integer, positive_number
@@ -101,6 +102,9 @@ class AgentSettings:
     replay: Replay | None = None
     """Replay(capacity, batch, ...) learns from minibatches of remembered steps; by default a step is learned
     from once, as in the paper."""
+    hysteresis: Hysteresis | None = None
+    """Hysteresis(scale, kappa) keeps the bootstrap action of a state until another is clearly better, so that
+    xi settles where actions tie; for states that come back."""
     dtype: torch.dtype = torch.float32
 
     def __post_init__(self) -> None:
@@ -120,6 +124,10 @@ class AgentSettings:
             raise InputError(f"dtype is {self.dtype}; it must be torch.float32 or torch.float64")
         if not isinstance(self.replay, Replay | None):
             raise InputError(f"replay is {self.replay!r}; pass Replay(capacity=10_000, batch=32)")
+        if not isinstance(self.hysteresis, Hysteresis | None):
+            raise InputError(f"hysteresis is {self.hysteresis!r}; pass Hysteresis(scale=1.0, kappa=0.2)")
+        if self.replay is not None and self.hysteresis is not None:
+            raise InputError("replay and hysteresis do not go together; leave one of them out")
         for name in ("model_rule", "reward_model", "weight_fit", "approximator", "optimiser", "clip",
                      "gpi_policies", "loss"):  # fmt: skip
             function = getattr(self, name)

@@ -107,6 +107,8 @@ def part_obstacle(agent: GpiAgent) -> str | None:
         return "its optimiser is not plain SGD"
     if agent.memory is not None:
         return "it learns from minibatches (replay)"
+    if agent.kept_actions is not None:
+        return "it keeps actions to bootstrap on (hysteresis)"
     rule = agent.readout_rule
     known_parts = (
         ("clip", any(agent.clip is part for part in (clip_at_zero, no_clip))),
