@@ -1,9 +1,10 @@
-"""Everything in under three minutes, ending in one page: `python -m experiments.demo`, or `make demo`.
+"""Everything in a few minutes, ending in one page: `python -m experiments.demo`, or `make demo`.
 
-The checks of the theory, the ledger of claims and a small transfer experiment (Q, SF and SFR on a handful of
-tasks) each run as the command that a reader would type, and are shown with their time and outcome. Two run at
-a time. What they write goes to OUTPUT/data, the page to OUTPUT/index.html; results at the paper's scale that
-are in the folder `results` are on it, too. Exit code 0 if every verdict is as expected.
+The checks of the theory, the ledger of claims, a small transfer experiment (Q, SF and SFR on a handful of
+tasks) and the training of policies to try rewards on each run as the command that a reader would type, and
+are shown with their time and outcome. Two run at a time. What they write goes to OUTPUT/data, the page to
+OUTPUT/index.html; results at the paper's scale that are in the folder `results` are on it, too. Exit code 0
+if every verdict is as expected.
 """
 
 from __future__ import annotations
@@ -63,6 +64,11 @@ def steps(data: Path) -> tuple[Step, ...]:
             "a small transfer experiment",
             "experiments.run",
             ("demo", "--results", str(data / report.DEMO_RESULTS)),
+        ),
+        Step(
+            "policies to try rewards on",
+            "experiments.live",
+            ("--output", str(data / report.LIVE), "--fragment"),
         ),
         Step("every claim of the paper", "proofs_checks", ("--fast", "--workers", "1", *files("ledger")[:2])),
         Step("how tight the bound is", "sfr_theory.check_tightness", files("tightness")),

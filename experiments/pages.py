@@ -25,8 +25,8 @@ from markupsafe import Markup
 
 from experiments.analysis import claims, compare, figures
 from experiments.analysis.compare import BARRETO, GENERAL, LINEAR, RACER, Place, Results
-from experiments.analysis.formats import number, p_relation, percent
 from experiments.render import render
+from sfr_fa.analysis.formats import number, p_relation, percent
 from sfr_fa.runs import load
 from sfr_fa.runs.load import Run
 from sfr_theory import cli

@@ -1,10 +1,11 @@
 """One page of everything that was found out: `python -m experiments.report`.
 
 Reads the JSON files and pictures that the checks wrote into one folder (with the results of the demo's
-experiment) and the results of experiments in another, and writes one self-contained HTML page (pictures
-inline, no scripts). Nothing is proved or trained here: what is missing in the folders is missing on the page,
-and the page says so. It also says what is wrong with a file of results: a checksum that does not match, a
-repetition that is lost, an agent under another's name.
+experiment and the live part) and the results of experiments in another, and writes one self-contained HTML
+page: what SFR is, three findings, xi to try, experiments, theory, every claim. Nothing is proved or trained
+here: what is missing in the folders is missing on the page, and the page says so. It also says what is wrong
+with a file of results: a checksum that does not match, a repetition that is lost, an agent under another's
+name. The page needs no network and reads without scripts.
 """
 
 from __future__ import annotations
@@ -15,30 +16,38 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jinja2
+import numpy as np
 from markupsafe import Markup
 
-from experiments.analysis import svg
+from experiments.analysis import claims, compare, figures
 from experiments.render import render
+from sfr_fa.analysis import svg
+from sfr_fa.report import Shown, in_page
+from sfr_fa.runs import load
+from sfr_fa.runs.load import Run
 from sfr_theory import cli
-from sfr_theory.catalogue import EXPERIMENTS, SECTIONS
-from sfr_theory.claims import HTML_STYLE, Verdict, claims_html, head
+from sfr_theory.catalogue import CATALOGUE, SECTIONS
+from sfr_theory.claims import ERRORS, HTML_STYLE, Verdict, claims_html, errors, verdict_counts
 from sfr_theory.errors import InputError
-
-if TYPE_CHECKING:
-    from sfr_fa.runs.load import Run
+from sfr_theory.mdp import FiniteMDP
+from sfr_theory.operators import q_from_xi
+from sfr_theory.solve import policy_xi
 
 DEMO_RESULTS = "demo"
 """Folder of the demo's experiment within the data."""
+LIVE = "live.html"
+"""The live part within the data, as `python -m experiments.live --fragment` writes it."""
+LEDGER = "python -m proofs_checks"
 
 
 @dataclass(frozen=True)
 class Options:
     data: str = "report/data"
     """Folder with what the checks wrote: gpi_bound.json, convergence.json, tightness.json, ledger.json and
-    pictures of the same names; `demo` in it holds the demo's experiment. `make demo` fills it."""
+    pictures of the same names; live.html; `demo` in it holds the demo's experiment. `make demo` fills it."""
     output: str = "report/index.html"
     """The page."""
     results: str = "results"
@@ -49,26 +58,40 @@ COMMANDS = {
     "gpi_bound": "python -m sfr_theory.check_gpi_bound",
     "tightness": "python -m sfr_theory.check_tightness",
     "convergence": "python -m sfr_theory.check_convergence",
-    "ledger": "python -m proofs_checks",
 }
 """Part of the page about theory, by the name of its file -> what writes that."""
+CAPTIONS = {
+    "gpi_bound": "Left side over right side of each bound; a dot is a problem, a cross right of the line "
+    "violates it.",
+    "tightness": "How close left and right side come: lines are what T2' allows, marks what was found, over "
+    "gamma.",
+    "convergence": "Learning xi: its value converges at the rate of Q-learning, xi itself may swing for "
+    "ever.",
+}
 
 
-@dataclass(frozen=True)
-class Shown:
-    """A picture inside the page."""
+# --- What SFR is -----------------------------------------------------------------------------------------
 
-    uri: Markup
-    caption: str = ""
-    is_wide: bool = False
+CORRIDOR = ("", "box", "", "triangle", "", "", "goal")
+THINGS = ("box", "triangle", "goal")
+IDEAS = {"take everything": (1, 1, 1), "boxes, no triangles": (1, -1, 1), "straight home": (-1, -1, 1)}
 
-    @classmethod
-    def of_svg(cls, drawing: bytes, caption: str = "") -> Shown:
-        return cls(Markup(svg.data_uri(drawing)), caption, svg.width(drawing) > 700)
 
-    @classmethod
-    def of_png(cls, content: bytes, caption: str) -> Shown:
-        return cls(Markup("data:image/png;base64," + base64.b64encode(content).decode()), caption)
+def idea(gamma: float = 0.9) -> dict[str, Any]:
+    """Exact xi of the policy that walks along a corridor, and its values under three rewards."""
+    length, end = len(CORRIDOR), len(CORRIDOR) - 1
+    kernel = np.zeros((length, 1, length, 1 + len(THINGS)))  # the first feature: nothing was met
+    for state in range(length):
+        after = min(state + 1, end)
+        thing = CORRIDOR[after] if state < end else ""
+        kernel[state, 0, after, 1 + THINGS.index(thing) if thing else 0] = 1
+    xi = policy_xi(FiniteMDP(kernel, gamma=gamma), np.zeros(length, dtype=int))
+    rewards = [
+        (name, dict(zip(THINGS, values, strict=True)), float(q_from_xi(xi, np.array([0.0, *values]))[0, 0]))
+        for name, values in IDEAS.items()
+    ]
+    met = {thing: float(xi[0, 0, 1 + k]) for k, thing in enumerate(THINGS)}
+    return {"cells": CORRIDOR, "gamma": gamma, "xi": met, "rewards": rewards}
 
 
 # --- Theory ------------------------------------------------------------------------------------------
@@ -87,95 +110,128 @@ def read(path: Path) -> dict[str, Any] | None:
     return content
 
 
-def claims_table(entries: Mapping[str, Mapping[str, Any]]) -> Markup:
-    return Markup(claims_html(entries))
+def claims_table(sections: Mapping[str, Mapping[str, Mapping[str, Any]]], is_home: bool = True) -> Markup:
+    return Markup(claims_html(sections, is_home))
 
 
-def verdict_counts(entries: Mapping[str, Mapping[str, Any]]) -> str:
+def counted(entries: Mapping[str, Mapping[str, Any]]) -> str:
     """58 PROVED, 10 SUPPORTED, ..."""
     counts = Counter(Verdict(entry["verdict"]) for entry in entries.values())
     return ", ".join(f"{counts[verdict]} {verdict.value}" for verdict in Verdict if counts[verdict])
 
 
-def theory_section(name: str, folder: Path, decided: Mapping[str, Mapping[str, Any]]) -> Markup:
-    """A part of the page; `decided` are verdicts on results, in the place of NOT CHECKED in the ledger."""
-    path, drawing, command = folder / f"{name}.json", folder / f"{name}.svg", COMMANDS[name]
-    content = read(path)
-    drawn = Shown.of_svg(svg.compact(drawing.read_bytes())) if drawing.exists() else None
+def rendered(path: Path, command: str, template: str, **content: Any) -> Markup:
+    """A template over what another program wrote, which may be anything."""
     try:
-        if content is not None and name == "ledger":
-            claims = {claim: decided.get(claim, entry) for claim, entry in content["claims"].items()}
-            sections = [
-                (s.title, {c.id: claims[c.id] for c in s.claims if c.id in claims}, s is EXPERIMENTS)
-                for s in SECTIONS
-            ]
-            content = {"head": head(claims), "sections": sections}
-        return Markup(
-            render(
-                "section.html",
-                name=name,
-                command=command,
-                content=content,
-                drawn=drawn,
-                claims_table=claims_table,
-                counts=verdict_counts,
-            )
-        )
+        return Markup(render(template, command=command, claims_table=claims_table, **content))
     except (KeyError, TypeError, ValueError, AttributeError, jinja2.UndefinedError) as error:
-        # Whatever another program wrote there: it is not what the command writes.
         raise InputError(
             f"{path} is not what `{command} --json` writes ({type(error).__name__}: {error}); "
             f"run it again, or `make demo`"
         ) from None
 
 
+def theory_section(name: str, folder: Path) -> Markup:
+    """What a check wrote, with its picture."""
+    path, drawing = folder / f"{name}.json", folder / f"{name}.svg"
+    drawn = None
+    if drawing.exists():
+        content = svg.compact(drawing.read_bytes())
+        caption = CAPTIONS[name]
+        drawn = Shown(svg.inline(content, name, caption), caption, is_wide=svg.is_wide(content))
+    return rendered(
+        path, COMMANDS[name], "section.html", name=name, content=read(path), drawn=drawn, catalogue=CATALOGUE
+    )
+
+
+def ledger(folder: Path, decided: Mapping[str, Mapping[str, Any]]) -> Markup:
+    """Every claim; `decided` are verdicts on results, in the place of NOT CHECKED."""
+    path = folder / "ledger.json"
+    content = read(path)
+    try:
+        claims = {**(content["claims"] if content is not None else {}), **decided}
+        sections = {s.title: {c.id: claims[c.id] for c in s.claims if c.id in claims} for s in SECTIONS}
+        found = {
+            "claims": claims,
+            "sections": {title: chosen for title, chosen in sections.items() if chosen},
+            "counts": verdict_counts(claims),
+            "errors": errors(claims),
+        }
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InputError(
+            f"{path} is not what `{LEDGER} --json` writes ({type(error).__name__}: {error}); "
+            f"run it again, or `make demo`"
+        ) from None
+    return rendered(path, LEDGER, "ledger.html", is_complete=content is not None, titles=ERRORS, **found)
+
+
 # --- Experiments -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Photo:
+    """A picture of pixels inside the page."""
+
+    uri: str
+    caption: str
+
+
+def runs_in(folder: Path) -> tuple[list[Run], list[str]]:
+    return load.load_all(folder) if folder.is_dir() else ([], [])
 
 
 def experiments(folder: Path, demo: Path) -> dict[str, Any]:
     """The environments, the demo's experiment, and every run below a folder of results."""
-    # The theory's part of the page needs none of these packages.
-    from experiments.analysis import claims, compare, figures
-    from sfr_fa.runs import load
-
-    def runs(place: Path) -> tuple[list[Run], list[str]]:
-        return load.load_all(place) if place.is_dir() else ([], [])
-
-    def pictures(run: Run) -> list[Shown]:
-        return [Shown.of_svg(p.encoded("svg"), p.caption) for p in figures.pictures(run)]
-
-    found = runs(folder)
+    found = runs_in(folder)
     results = compare.Results(found[0])
+    ablation = results.run("ablation")
     return {
         "folder": folder,
         "environments": [
-            Shown.of_png(figures.small_png(image), text) for text, image in figures.environments().items()
+            Photo(f"data:image/png;base64,{base64.b64encode(figures.small_png(image)).decode()}", text)
+            for text, image in figures.environments().items()
         ],
-        "demo": runs(demo),
+        "demo": runs_in(demo),
         "found": found,
-        "pictures": pictures,
+        "pictures": in_page(figures.pictures),
         "compare": compare,
         "results": results,
+        "overview": [row for row in compare.overview(results) if row.ratio.repetitions],
+        "ablation": compare.whole_ablation(ablation, "linear") if ablation else None,
         "judged": claims.judged_pairs(results),
         "decided": claims.to_json(claims.check(results)) if any(found) else {},
     }
 
 
+def statement(folder: Path, name: str) -> Mapping[str, Any] | None:
+    """What the check of the GPI bound found about a statement."""
+    found = (read(folder / "gpi_bound.json") or {}).get("statements", {})
+    return found.get(name) if isinstance(found, dict) else None
+
+
+def live(folder: Path) -> Markup:
+    """The live part; it is ours and brings its own style and script."""
+    path = folder / LIVE
+    if path.is_file():
+        return Markup(path.read_text(encoding="utf-8"))
+    command = f"python -m experiments.live --output {path} --fragment"
+    return Markup(render("live.html", command=command))
+
+
 def page(folder: Path, results: Path) -> str:
     """The whole page; the ledger is long, so it comes last."""
-    try:
-        learned = experiments(results, folder / DEMO_RESULTS)
-    except ModuleNotFoundError as error:
-        learned = {"missing_package": str(error), "decided": {}}
-    *theory, ledger = COMMANDS
+    learned = experiments(results, folder / DEMO_RESULTS)
     return render(
         "report.html",
-        theory={name: theory_section(name, folder, {}) for name in theory},
-        ledger=theory_section(ledger, folder, learned["decided"]),
-        claims_table=claims_table,
+        idea=idea(),
+        printed=statement(folder, "thm2/printed-value-norm"),
+        sharp=statement(folder, "thm2/sharp"),
+        live=live(folder),
+        theory={name: theory_section(name, folder) for name in COMMANDS},
+        ledger=ledger(folder, learned["decided"]),
         claims_style=Markup(HTML_STYLE),
-        counts=verdict_counts,
-        **{"missing_package": "", **learned},
+        counts=counted,
+        **learned,
     )
 
 
@@ -183,8 +239,9 @@ def main(options: Options) -> int:
     folder = Path(options.data)
     if not folder.is_dir() and options.data != Options.data:
         raise InputError(f"there is no folder {folder}; `make demo` fills one, --data names another")
-    cli.write_atomic(Path(options.output), page(folder, Path(options.results)).encode())
-    print(f"wrote {options.output}")
+    text = page(folder, Path(options.results)).encode()
+    cli.write_atomic(Path(options.output), text)
+    print(f"wrote {options.output}, {len(text) / 1000:,.0f} kB")
     return 0
 
 

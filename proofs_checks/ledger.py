@@ -332,10 +332,7 @@ def to_html_page(outcomes: Iterable[Outcome]) -> str:
     """The ledger as a page: its head, and one table for each section."""
     outcomes = tuple(outcomes)
     lines = "".join(f"<li>{html.escape(line)}</li>" for line in head(as_json(outcomes)))
-    sections = "".join(
-        f"<h3>{html.escape(title)}</h3>\n{claims_html(as_json(listed))}"
-        for title, listed in in_sections(outcomes)
-    )
+    sections = claims_html({title: as_json(listed) for title, listed in in_sections(outcomes)})
     return (
         "<!doctype html>\n<html lang='en'>"
         "<head><meta charset='utf-8'><meta name='viewport' content='width=device-width, initial-scale=1'>"

@@ -203,6 +203,13 @@ def head(claims: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
     Verdicts of the paper's statements and of ours, and the paper's errors by what they cost.
     """
+    return verdict_counts(claims) + [
+        f"{ERRORS[gravity]}: {len(names)} ({', '.join(names)})." for gravity, names in errors(claims).items()
+    ]
+
+
+def verdict_counts(claims: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """How often each verdict was found, of the paper's statements and of ours."""
     lines = []
     for whose, ours in (("of the paper", False), ("of ours", True)):
         chosen = (entry for entry in claims.values() if Kind(entry["kind"]).is_ours is ours)
@@ -210,9 +217,6 @@ def head(claims: Mapping[str, Mapping[str, Any]]) -> list[str]:
         listed = ", ".join(f"{counts[verdict]} {verdict.value}" for verdict in Verdict if counts[verdict])
         if listed:
             lines.append(f"{counts.total()} claims {whose}: {listed}.")
-    lines += [
-        f"{ERRORS[gravity]}: {len(names)} ({', '.join(names)})." for gravity, names in errors(claims).items()
-    ]
     return lines
 
 
@@ -283,38 +287,53 @@ def outcome_table(title: str, rows: Iterable[Outcome | str], in_full: bool = Tru
 
 
 HTML_STYLE = """
-.claims { border-collapse: collapse; width: 100%; font-size: .86rem; line-height: 1.4; }
-.claims th, .claims td { border-bottom: 1px solid #d9dee5; padding: .35rem .55rem; text-align: left; }
-.claims td { vertical-align: top; overflow-wrap: break-word; }
-.claims code { font-size: .92em; } .claims .label, .claims .scope { color: #5b6675; }
-.verdict { font-weight: 600; white-space: nowrap; }
-.PROVED, .SUPPORTED, .REPRODUCED { color: #17692b; } .REFUTED, .NOT_REPRODUCED { color: #b00020; }
-.NEEDS_ASSUMPTION, .INCONCLUSIVE { color: #8a5a00; } .NOT_CHECKED { color: #666; }
+.claims { border-collapse: collapse; width: 100%; font-size: .88rem; line-height: 1.45; table-layout: fixed; }
+.claims th, .claims td { border-bottom: 1px solid var(--line, #d9dee5); padding: .45rem .55rem; }
+.claims th, .claims td { text-align: left; }
+.claims td { vertical-align: top; overflow-wrap: anywhere; } .claims th:nth-child(2) { width: 9.5rem; }
+.claims tr.section th { padding-top: 1.4rem; font-size: 1.05rem; white-space: normal; }
+.claims .label, .claims .scope { color: var(--soft, #5b6675); font-size: .92em; }
+.claims tr:target { background: var(--panel, #f5f7f9); } .verdict { font-weight: 600; white-space: nowrap; }
+.verdict small { display: block; font-weight: 400; white-space: normal; color: var(--soft, #5b6675); }
+.PROVED, .SUPPORTED, .REPRODUCED { color: var(--good, #17692b); }
+.REFUTED, .NOT_REPRODUCED { color: var(--bad, #b00020); }
+.NEEDS_ASSUMPTION, .INCONCLUSIVE { color: var(--doubt, #8a5a00); } .NOT_CHECKED { color: var(--soft, #666); }
 .unexpected { background: #b00020; color: #fff; }
-@media (max-width: 40rem) {
-  .claims th { display: none; } .claims td { display: block; border: 0; padding: .15rem 0; }
-  .claims tr { display: block; border-bottom: 1px solid #d9dee5; padding: .5rem 0; }
+@media screen and (max-width: 40rem) {
+  .claims, .claims tbody { display: block; } .claims thead { display: none; }
+  .claims td, .claims tr.section th { display: block; border: 0; padding: .15rem 0; }
+  .claims tr { display: block; border-bottom: 1px solid var(--line, #d9dee5); padding: .6rem 0; }
+  .claims tr[hidden] { display: none; }
 }
 """
-"""What the two functions below need of a page's style."""
+"""What `claims_html` needs of a page's style; a page may define the variables."""
 
 
-def verdict_html(verdict: str, as_expected: bool) -> str:
-    """A table cell with a verdict; one that was not expected stands out."""
-    style = verdict.replace(" ", "_") + ("" if as_expected else " unexpected")
-    return f"<td class='verdict {html.escape(style)}'>{html.escape(verdict)}</td>"
+def claims_html(sections: Mapping[str, Mapping[str, Mapping[str, Any]]], is_home: bool = True) -> str:
+    """Claims as `Outcome.to_json` gives them, by id, in sections with a title (or none), as an HTML table.
+
+    What is said comes first, then where, then the id, a link to the row of the claim. Rows of a table that is
+    their home have that id; a claim has one home on a page.
+    """
+    bodies = []
+    for title, claims in sections.items():
+        rows = [f"<tr class='section'><th colspan='3'>{html.escape(title)}</th></tr>"] if title else []
+        rows += [_claim_row(name, entry, is_home) for name, entry in claims.items()]
+        bodies.append("<tbody>" + "\n".join(rows) + "</tbody>")
+    heads = "<thead><tr><th>claim</th><th>verdict</th><th>evidence and scope</th></tr></thead>"
+    return f"<table class='claims'>{heads}\n" + "\n".join(bodies) + "\n</table>\n"
 
 
-def claims_html(claims: Mapping[str, Mapping[str, Any]]) -> str:
-    """Claims as `Outcome.to_json` gives them, by id, as an HTML table."""
-    rows = ["<tr><th>claim</th><th>verdict</th><th>evidence and scope</th></tr>"]
-    for name, entry in claims.items():
-        text = {key: html.escape(entry[key]) for key in ("place", "claim", "method", "evidence", "scope")}
-        method = f"<span class='scope'>By {text['method']}.</span> " if text["method"] else ""
-        scope = f"<br><span class='scope'>Scope: {text['scope']}</span>" if text["scope"] else ""
-        rows.append(
-            f"<tr><td><code>{html.escape(name)}</code> <span class='label'>{text['place']}</span>"
-            f"<br>{text['claim']}</td>{verdict_html(entry['verdict'], entry['as_expected'])}"
-            f"<td>{method}{text['evidence']}{scope}</td></tr>"
-        )
-    return "<table class='claims'>\n" + "\n".join(rows) + "\n</table>\n"
+def _claim_row(name: str, entry: Mapping[str, Any], is_home: bool) -> str:
+    keys = ("place", "claim", "method", "evidence", "scope", "verdict")
+    text = {key: html.escape(entry[key]) for key in keys}
+    ident, gravity = html.escape(name), html.escape(entry["gravity"] or "")
+    style = text["verdict"].replace(" ", "_") + ("" if entry["as_expected"] else " unexpected")
+    scope = f"<br><span class='scope'>Scope: {text['scope']}</span>" if text["scope"] else ""
+    method = f"<small>by {text['method']}</small>" if text["method"] else ""
+    home = f" id='{ident}'" if is_home else ""
+    return (
+        f"<tr{home} data-verdict='{text['verdict']}' data-gravity='{gravity}'><td>{text['claim']}<br>"
+        f"<span class='label'>{text['place']} · <a href='#{ident}'><code>{ident}</code></a></span></td>"
+        f"<td class='verdict {style}'>{text['verdict']}{method}</td><td>{text['evidence']}{scope}</td></tr>"
+    )

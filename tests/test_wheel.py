@@ -11,7 +11,13 @@ BUILD = "from setuptools import build_meta; build_meta.build_wheel('wheel')"
 
 
 def test_the_wheel_installs_three_packages(tmp_path):
-    here = subprocess.run(["git", "ls-files", "*.py"], cwd=ROOT, capture_output=True, text=True, check=True)
+    here = subprocess.run(
+        ["git", "ls-files", "*.py", "sfr_fa/analysis/templates"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     for name in ("pyproject.toml", "README.md", *here.stdout.split()):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
@@ -20,3 +26,6 @@ def test_the_wheel_installs_three_packages(tmp_path):
     top_level = {name.split("/")[0] for name in zipfile.ZipFile(wheel).namelist()}
     packages = {name for name in top_level if not name.endswith(".dist-info")}
     assert packages == {"sfr_theory", "sfr_fa", "proofs_checks"}
+    templates = ROOT / "sfr_fa" / "analysis" / "templates"
+    shipped = {Path(name).name for name in zipfile.ZipFile(wheel).namelist() if "/templates/" in name}
+    assert shipped == {path.name for path in templates.iterdir()}

@@ -34,9 +34,8 @@ import numpy as np
 
 from experiments.analysis import compare
 from experiments.analysis.compare import BARRETO, GENERAL, LINEAR, RACER, Agreement, Pair, Place, Results
-from experiments.analysis.formats import printed_p
 from experiments.analysis.multiverse import SIMILAR, Specification, specifications
-from experiments.render import sentence
+from experiments.render import printed_p, sentence
 from sfr_fa import statistics
 from sfr_fa.runs import load
 from sfr_fa.runs.load import Run

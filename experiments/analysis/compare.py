@@ -1,7 +1,8 @@
-"""What results say, as numbers: means, intervals, tests, ratios, and who is ahead.
+"""What results say beside what the paper prints, as numbers.
 
-From runs (`sfr_fa.runs.load`) and what the paper prints (`sfr_theory.paper`) to dataclasses, which tables,
-pages, figures and claims start from. Nothing is put into words here, and nothing is drawn.
+`sfr_fa.analysis.compare` has what is true of any experiment, and its names are names of this module too; here
+are the paper's settings, its tables (`sfr_theory.paper`) and the experiments about its claims. Tables, pages,
+figures and claims start from these dataclasses. Nothing is put into words here, and nothing is drawn.
 
 A pair agrees with the paper if both p-values lie on the same side of 0.05 and, where both are significant and
 the text says who is ahead, the same agent is ahead. Whether a difference can become significant at all
@@ -18,12 +19,25 @@ from functools import cached_property
 
 import numpy as np
 
-from sfr_fa import statistics
-from sfr_fa.runs.load import AgentRun, Run
-from sfr_fa.statistics import Comparison, FloatArray, Interval, Summary
+from sfr_fa.analysis import compare as general
+from sfr_fa.analysis.compare import (  # noqa: F401 (names of this module, too)
+    ABSENT,
+    BestRates,
+    Effect,
+    Standing,
+    Versus,
+    agent_in,
+    best_rates,
+    effects,
+    per_task,
+    ratio,
+    reference_agent,
+    standing,
+    versus,
+)
+from sfr_fa.runs.load import Run
+from sfr_fa.statistics import FloatArray, Interval, Summary
 from sfr_theory import paper
-
-ABSENT = Interval(math.nan, math.nan, math.nan, 0)
 
 
 @dataclass(frozen=True)
@@ -51,113 +65,6 @@ PRINTED: Mapping[Place, paper.Table] = {
 MAIN_PLACES = (BARRETO, LINEAR, GENERAL, RACER)
 """One for each printed table."""
 PRINTED_PAIRS = sum(len(list(table.cells())) for table in paper.TABLES)
-
-
-# --- One agent, and one against another --------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Standing:
-    """What an agent reached over all tasks."""
-
-    agent: AgentRun
-    total: Summary
-    interquartile_mean: Interval
-    per_task: Summary
-
-
-def standing(run: Run, agent: AgentRun) -> Standing:
-    return Standing(
-        agent,
-        statistics.summary(agent.totals),
-        statistics.interquartile_mean(agent.totals),
-        statistics.summary(agent.totals / run.tasks),
-    )
-
-
-def per_task(run: Run | None, setting: str, label: str) -> Summary | None:
-    """Mean return per task; nothing if the agent was not run."""
-    agent = agent_in(run, setting, label)
-    return statistics.summary(agent.totals / run.tasks) if run and agent else None
-
-
-@dataclass(frozen=True)
-class Versus:
-    """Two agents of a setting, by their returns over all tasks or some of them."""
-
-    setting: str
-    first: str
-    second: str
-    means: tuple[float, float]
-    test: Comparison
-
-    @property
-    def ahead(self) -> str:
-        return self.first if self.test.superiority > 0.5 else self.second
-
-    @property
-    def is_significant(self) -> bool:
-        return self.test.asymptotic_p < paper.SIGNIFICANT
-
-    @property
-    def can_be_significant(self) -> bool:
-        """Whether samples of these sizes can differ significantly at all."""
-        return statistics.smallest_p_value(*self.repetitions) < paper.SIGNIFICANT
-
-    @property
-    def repetitions(self) -> tuple[int, int]:
-        return self.test.first_repetitions, self.test.second_repetitions
-
-
-def agent_in(run: Run | None, setting: str, label: str) -> AgentRun | None:
-    return run.agents.get((setting, label)) if run else None
-
-
-def versus(
-    run: Run | None, setting: str, first: str, second: str, tasks: slice = slice(None)
-) -> Versus | None:
-    """One agent against another; nothing if one of them was not run."""
-    x, y = (agent_in(run, setting, label) for label in (first, second))
-    if x is None or y is None:
-        return None
-    # Totals are sums as the run adds them up, to the last digit.
-    a, b = (z.totals if tasks == slice(None) else z.returns[:, tasks].sum(axis=1) for z in (x, y))
-    return Versus(setting, first, second, (float(a.mean()), float(b.mean())), statistics.compare(a, b))
-
-
-def ratio(run: Run | None, setting: str, agent: str, reference: str) -> Interval:
-    """Total return of one agent over that of another, in the repetitions that both have."""
-    first, second = (agent_in(run, setting, label) for label in (agent, reference))
-    if first is None or second is None:
-        return ABSENT
-    common = sorted(set(first.trials) & set(second.trials))
-    return statistics.ratio_of_means(first.totals_of(common), second.totals_of(common))
-
-
-@dataclass(frozen=True)
-class Effect:
-    """The size of a difference."""
-
-    versus: Versus
-    ratio: Interval
-
-
-def reference_agent(run: Run, setting: str) -> str | None:
-    """The agent that the paper is about: SFR, or CSFR where features are continuous."""
-    labels = [agent.label for agent in run.in_setting(setting)]
-    known = ("SFR", "CSFR", "SFR, paper weights")
-    return next((label for label in known if label in labels), labels[0] if labels else None)
-
-
-def effects(run: Run, setting: str) -> list[Effect]:
-    """Every other agent against the reference."""
-    reference = reference_agent(run, setting)
-    found = []
-    for agent in run.in_setting(setting):
-        compared = versus(run, setting, agent.label, reference) if reference else None
-        if reference and compared and agent.label != reference:
-            found.append(Effect(compared, ratio(run, setting, agent.label, reference)))
-    return found
 
 
 # --- Printed pairs -----------------------------------------------------------------------------------
@@ -266,25 +173,22 @@ def ablation(run: Run, setting: str) -> dict[str, dict[str, Summary | None]]:
     }
 
 
-@dataclass(frozen=True)
-class Time:
-    """Seconds of an agent's repetitions, beside the paper's hours."""
+def whole_ablation(run: Run, setting: str) -> dict[str, dict[str, Summary | None]] | None:
+    """The same if no cell is missing."""
+    found = ablation(run, setting)
+    return found if all(cell for row in found.values() for cell in row.values()) else None
 
-    experiment: str
-    setting: str
-    """Empty if it is over all levels of non-linearity."""
-    agent: str
-    seconds: FloatArray
+
+@dataclass(frozen=True)
+class Time(general.Time):
+    """Beside the paper's hours; the setting is empty if it is over all levels of non-linearity."""
+
     hours: float | None
     """As printed for one repetition."""
     source: str
     """Where they are printed."""
     same_size: bool
     """Whether they are of as many tasks and steps."""
-
-    @property
-    def median(self) -> float:
-        return float(np.median(self.seconds))
 
     @property
     def times_faster(self) -> float | None:
@@ -303,39 +207,6 @@ def times(*runs: Run) -> list[Time]:
             hours, source = (table.hours.get(label), table.hours_source) if table else (None, "")
             same_size = table is not None and (table.tasks, table.steps) == (run.tasks, run.steps)
             rows.append(Time(run.name, setting, label, np.concatenate(seconds), hours, source, same_size))
-    return rows
-
-
-@dataclass(frozen=True)
-class BestRates:
-    """What a grid found for an agent; while it is unfinished, the best so far and no second."""
-
-    agent: AgentRun
-    is_finished: bool
-    rates: Mapping[str, float]
-    mean: float
-    second: float
-    combinations: int
-    diverged: int
-
-
-def best_rates(run: Run) -> list[BestRates]:
-    rows = []
-    for place, agent in run.agents.items():
-        points = [point for point in run.grid if (point.setting, point.agent) == place]
-        best = next((point for point in points if point.best), None)
-        others = [point.mean_total_return for point in points if point is not best]
-        rows.append(
-            BestRates(
-                agent,
-                best is not None,
-                agent.rates,
-                float(agent.totals.mean()),
-                max(others) if best and others else math.nan,
-                len(points),
-                sum(point.diverged for point in points),
-            )
-        )
     return rows
 
 
@@ -391,6 +262,11 @@ class Overview:
     """SF to that agent."""
     versus: Versus | None
     printed: str
+
+    @property
+    def is_ahead(self) -> bool:
+        """Whether that agent has the higher mean."""
+        return self.versus is not None and self.versus.means[1] > self.versus.means[0]
 
 
 def overview(results: Results) -> list[Overview]:

@@ -17,10 +17,10 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from experiments.analysis import compare, figures
-from experiments.analysis.figures import BLUE, GREEN, ORANGE, PURPLE, RC, SKY, VERMILION, Picture
+from experiments.analysis import compare
 from experiments.analysis.multiverse import Specification, specifications
 from sfr_fa import statistics
+from sfr_fa.analysis.figures import BLUE, GREEN, ORANGE, PURPLE, RC, SKY, VERMILION, WIDTH, Picture
 from sfr_fa.runs.load import Run
 
 HOLDS, FAILS = BLUE, VERMILION
@@ -117,7 +117,7 @@ def draw_fewer_policies(run: Run) -> Figure:
     """Above the return, below the time, a column for each setting."""
     settings = [setting for setting in run.settings if (setting, ALL) in run.agents]
     with mpl.rc_context(RC):
-        figure = Figure(figsize=(figures.WIDTH * 1.4, 4.6), layout="constrained")
+        figure = Figure(figsize=(WIDTH * 1.4, 4.6), layout="constrained")
         FigureCanvasAgg(figure)
         axes = figure.subplots(2, len(settings), squeeze=False, sharex=True, sharey="row")
         for column, setting in enumerate(settings):

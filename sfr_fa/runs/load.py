@@ -39,6 +39,7 @@ class AgentRun:
     trials: Mapping[int, Record]
     clips: bool = True
     """Whether its values are clipped where they cannot be negative; an ablation compares."""
+    initial_weights: str = "paper"
 
     @property
     def repetitions(self) -> tuple[int, ...]:
@@ -174,9 +175,10 @@ def named(arguments: Iterable[str]) -> list[Path]:
     found: list[Path] = []
     for argument in arguments:
         path = Path(argument)
-        found += [path.with_suffix("")] if path.suffix in (".csv", ".json") else find(path)
-    if not found:
-        raise InputError(f"{', '.join(arguments)} holds no runs; `python -m experiments.run` makes them")
+        here = [path.with_suffix("")] if path.suffix in (".csv", ".json") else find(path)
+        if not here:
+            raise InputError(f"{argument} holds no runs; `python -m sfr_fa.run` makes them")
+        found += here
     return found
 
 
@@ -215,8 +217,13 @@ def _run(path: Path, finished: publish.Finished) -> Run:
 
 def load_all(folder: Path) -> tuple[list[Run], list[str]]:
     """Every run below a folder, and a sentence for each that cannot be read."""
+    return each(find(folder))
+
+
+def each(paths: Iterable[Path]) -> tuple[list[Run], list[str]]:
+    """The runs at some places, and a sentence for each that cannot be read."""
     found, unreadable = [], []
-    for path in find(folder):
+    for path in paths:
         try:
             found.append(load(path))
         except InputError as error:
@@ -279,9 +286,14 @@ def _at_best_rates(
         combinations = groups.setdefault((setting, agent["label"]), {})
         known = combinations.get(canonical_json(rates))
         trials = {**(known.trials if known else {}), result.trial["repetition"]: result}
-        clips = agent.get("clipping") != "none"
         combinations[canonical_json(rates)] = AgentRun(
-            setting, agent["label"], agent["agent"], rates, trials, clips
+            setting,
+            agent["label"],
+            agent["agent"],
+            rates,
+            trials,
+            clips=agent.get("clipping") != "none",
+            initial_weights=agent.get("initial_weights", "paper"),
         )
     chosen, remarks = {}, []
     planned = store.planned_combinations(config)

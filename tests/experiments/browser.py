@@ -27,7 +27,7 @@ function measure(frame) {
   const page = frame.contentDocument, view = frame.contentWindow;
   const outside = [], clipped = [];
   for (const element of page.body.querySelectorAll('*')) {
-    if (element.closest('.scroll, pre') && !element.matches('.scroll, pre')) continue;
+    if (element.closest('.scroll, pre, svg') && !element.matches('.scroll, pre, svg')) continue;
     const box = element.getBoundingClientRect();
     const name = element.tagName + ' ' + element.textContent.trim().slice(0, 40);
     if (box.width && (box.right > view.innerWidth + 0.5 || box.left < -0.5)) outside.push(name);
@@ -66,9 +66,31 @@ def measure(page, folder, widths):
     return json.loads(html.unescape(re.search(r'<pre id="found">(.*?)</pre>', dom, re.DOTALL)[1]))
 
 
-def screenshot(page, folder, width, height):
+def screenshot(page, folder, width, height, *flags):
     """The top of the page as an array of pixels (height, width, 3); the picture stays in the folder."""
     source, picture = folder / "page.html", folder / f"screenshot-{width}.png"
     source.write_text(page, encoding="utf-8")
-    run(folder, source.as_uri(), f"--window-size={width},{height}", f"--screenshot={picture}")
+    run(folder, source.as_uri(), f"--window-size={width},{height}", f"--screenshot={picture}", *flags)
     return np.array(Image.open(picture).convert("RGB"))
+
+
+ANSWER = """
+<script>window.addEventListener('load', () => {
+  const found = document.createElement('pre');
+  found.id = 'found';
+  let result;
+  try { result = (() => { SCRIPT })(); } catch (error) { result = 'error: ' + error.stack; }
+  found.textContent = JSON.stringify(result);
+  document.body.append(found);
+});</script>
+"""
+
+
+def evaluate(page, folder, script, *flags):
+    """What a piece of JavaScript returns that runs once the page is there."""
+    source = folder / "asked.html"
+    source.write_text(page.replace("</body>", ANSWER.replace("SCRIPT", script) + "</body>"), encoding="utf-8")
+    dom = run(folder, source.as_uri(), "--virtual-time-budget=1000", "--dump-dom", *flags)
+    result = json.loads(html.unescape(re.search(r'<pre id="found">(.*?)</pre>', dom, re.DOTALL)[1]))
+    assert not isinstance(result, str) or not result.startswith("error"), result
+    return result

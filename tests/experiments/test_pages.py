@@ -9,6 +9,7 @@ from markupsafe import Markup
 from experiments import pages, render
 from experiments.analysis import compare, figures
 from experiments.analysis.compare import BARRETO, GENERAL, LINEAR, RACER, Place
+from sfr_fa.analysis.render import markdown
 from sfr_fa.runs import load, publish
 from sfr_theory.errors import InputError
 from tests.experiments.synthetic import OBJECT_LEVELS, agent, key_of, rising, setting, write_run
@@ -158,17 +159,17 @@ NASTY = "<script>|[a](b)|`x`*y*\n_z_ & \\ \"' a_b"
 
 
 def test_markdown_shows_what_it_is_given():
-    writer = render.environment("md").get_template("writer.md").module
+    writer = render.render.environments["md"].get_template("writer.md").module
     for row in (writer.head([NASTY], ["n"]).splitlines()[0], writer.row([NASTY], [1])):
         cells = re.split(r"(?<!\\)\|", row)
         assert len(cells) == 4  # before, two cells, after
         assert cells[1].strip() == ("&lt;script>\\|[a\\](b)\\|\\`x\\`\\*y\\*<br>\\_z\\_ &amp; \\\\ \"' a_b")
-    assert render.markdown(Markup("**made**")) == "**made**"
+    assert markdown(Markup("**made**")) == "**made**"
 
 
 def test_html_escapes_text_and_attributes():
     writer, macros = (
-        render.environment("html").get_template(name).make_module({"compare": compare})
+        render.render.environments["html"].get_template(name).make_module({"compare": compare})
         for name in ("writer.html", "macros.html")
     )
     shown = "".join([

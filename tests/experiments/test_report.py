@@ -60,22 +60,22 @@ def test_statements_and_counterexamples_appear(tmp_path):
 def test_claims_are_escaped_and_the_unexpected_stands_out(tmp_path):
     (tmp_path / "tightness.json").write_text(json.dumps({"claims": {"a/b": CLAIM}}))
     page = render(tmp_path)
-    assert "<script>" not in page
+    assert "<script>alert" not in page
     assert "a &lt; b &amp; c" in page
     assert "PROVED unexpected" in page
 
 
 def test_pictures_are_inside_the_page(tmp_path):
     (tmp_path / "convergence.json").write_text(json.dumps({"claims": {}}))
-    (tmp_path / "convergence.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
+    (tmp_path / "convergence.svg").write_text("<svg viewBox=\"0 0 9 9\" xmlns='http://www.w3.org/2000/svg'/>")
     page = render(tmp_path)
-    assert page.count("data:image/svg+xml,<svg") == 1
+    assert page.count("<svg ") == 2  # what SFR is, and this one
     assert not re.search(r"""(src|href)=["'](?!data:|#)""", page)  # nothing is fetched from elsewhere
 
 
 def test_what_is_missing_is_said(tmp_path):
     page = render(tmp_path)
-    assert page.count("No results yet") == len(report.COMMANDS)
+    assert page.count("No results yet") == len(report.COMMANDS) + 1  # and the ledger
     assert "There are no results in" in page
     (tmp_path / "empty").mkdir()
     assert "There are no results in" in report.page(tmp_path, tmp_path / "empty")
@@ -152,9 +152,11 @@ def test_the_demo_writes_a_whole_page(tmp_path):
     page = (tmp_path / "index.html").read_text()
     assert "No results yet" not in page
     assert "What this demo has run" in page
-    assert page.count("<img ") >= 3 + 3 + 2  # theory, environments, the experiment
+    assert page.count('<figure class="plot">') >= 3 + 2  # theory, the experiment
+    assert page.count("<img ") == 3  # the environments
+    assert "data-live-xi" in page
     assert "unexpected'" not in page
-    assert len(page) < 2_500_000
+    assert len(page) < 3_000_000
 
 
 # --- Results of experiments
@@ -195,7 +197,8 @@ def test_a_run_appears_with_where_it_comes_from(results, tmp_path):
         "Less than the paper&#x27;s scale, so no verdict",
     ):
         assert text in page, text
-    assert page.count("<img ") == 3 + 2  # the environments, and two figures
+    assert page.count("<img ") == 3  # the environments
+    assert page.count('<figure class="plot">') == 2
     assert not warnings(page)
 
 
@@ -224,7 +227,7 @@ def test_agents_that_were_not_run_are_one_sentence(tmp_path):
 
 def test_the_printed_pairs_stand_one_by_one(results, tmp_path):
     page = report.page(tmp_path, results)
-    [sheet] = re.findall(r"<h4>The printed p-values, pair by pair</h4>.*?</table>", page, re.DOTALL)
+    [sheet] = re.findall(r"The printed p-values, pair by pair</summary>.*?</table>", page, re.DOTALL)
     assert sheet.count("INCONCLUSIVE") == 45  # three repetitions
     assert "118 of the 163 printed pairs were not run" in page
 
@@ -236,8 +239,9 @@ def test_verdicts_on_results_go_into_the_ledger(results, tmp_path):
     (tmp_path / "ledger.json").write_text(json.dumps(content))
     assert "2 claims of the paper: 2 NOT CHECKED." in render(tmp_path)
     page = report.page(tmp_path, results)
-    assert "2 claims of the paper: 1 INCONCLUSIVE, 1 NOT CHECKED." in page
-    assert page.count("<code>results/object-general-sfr-best</code>") == 1  # with the experiments, not twice
+    [counts] = re.findall(r"22 claims of the paper: (.*?)\.", page)  # all that are about results
+    assert re.fullmatch(r"\d+ INCONCLUSIVE, \d+ NOT CHECKED", counts)
+    assert page.count("<tr id='results/object-general-sfr-best'") == 1
 
 
 def warnings(page):
@@ -267,17 +271,6 @@ def test_a_manifest_that_cannot_be_read_is_on_the_page(results, tmp_path):
     assert "checksum does not match" in warnings(report.page(tmp_path, results))
 
 
-def test_the_theory_page_needs_none_of_the_packages_for_agents(results, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "gymnasium", None)
-    for name in [name for name in sys.modules if name.split(".")[0] in ("sfr_fa", "experiments")]:
-        monkeypatch.delitem(sys.modules, name)
-    from experiments import report as fresh
-
-    page = fresh.page(tmp_path, results)
-    assert "pip install" in page
-    assert "Every claim of the paper" in page
-
-
 @pytest.mark.skipif(
     browser.CHROMIUM is None, reason="chromium is not on the PATH; the page was not looked at"
 )
@@ -291,7 +284,7 @@ def test_the_page_in_a_browser(results, tmp_path):
     table.write_bytes(b"broken")
     page = report.page(tmp_path, results)
     for found in browser.measure(page, tmp_path, (390, 1200)):
-        assert found["images"] == 3 + 3
+        assert found["images"] == 3
         assert found["broken"] == found["narrow"] == 0
         assert not found["outside"]
         assert not found["clipped"]
@@ -310,6 +303,77 @@ def test_a_screenshot_shows_every_agent_in_its_colour(results, tmp_path, width):
         rgb = [int(colour[k : k + 2], 16) for k in (1, 3, 5)]
         assert (seen == rgb).all(axis=-1).sum() > 200, name
     assert (seen[:, -5:] == 255).all(), "something touches the right edge"
+
+
+LEDGER = """
+const ledger = Look.ledgers[0];
+const shown = () => ledger.rows.filter(({ row }) => !row.hidden).map(({ row }) => row.id);
+const set = (input, value) => { input.value = value; input.dispatchEvent(new Event('input')); };
+const found = { all: shown(), count: ledger.count.textContent };
+set(ledger.search, 'GPI two');
+found.searched = shown();
+set(ledger.search, '');
+set(ledger.verdict, 'REFUTED');
+found.refuted = shown();
+set(ledger.gravity, 'slip');
+found.slips = shown();
+location.hash = '#gpi/two-stage';
+ledger.reveal();
+found.revealed = shown();
+set(ledger.order, 'verdict');
+found.sorted = [...ledger.table.querySelectorAll('tr[data-verdict]')].map((row) => row.id);
+found.headings = [...ledger.table.querySelectorAll('tr.section')].filter((row) => !row.hidden).length;
+set(ledger.order, 'as in the paper');
+found.back = [...ledger.table.querySelectorAll('tr[data-verdict]')].map((row) => row.id);
+return found;
+"""
+
+
+@pytest.mark.skipif(
+    browser.CHROMIUM is None, reason="chromium is not on the PATH; the ledger was not searched"
+)
+def test_the_ledger_is_searched_filtered_and_sorted(tmp_path):
+    entries = {
+        "bg/q-bellman": {**CLAIM, "verdict": "PROVED"},
+        "bg/q-learning-printed": {**CLAIM, "verdict": "REFUTED", "gravity": "slip"},
+        "gpi/two-stage": {**CLAIM, "claim": "Two stages are GPI"},
+        "thm2/printed": {**CLAIM, "verdict": "REFUTED", "gravity": "theorem"},
+    }
+    (tmp_path / "ledger.json").write_text(json.dumps({"claims": entries}))
+    found = browser.evaluate(render(tmp_path), tmp_path, LEDGER)
+    assert found["all"] == found["back"] == found["revealed"] == list(entries)
+    assert found["count"] == "4 of 4 claims"
+    assert found["searched"] == ["gpi/two-stage"]
+    assert found["refuted"] == ["bg/q-learning-printed", "thm2/printed"]
+    assert found["slips"] == ["bg/q-learning-printed"]
+    assert found["sorted"] == ["bg/q-bellman", "gpi/two-stage", "bg/q-learning-printed", "thm2/printed"]
+    assert found["headings"] == 0
+
+
+def test_the_first_screen_has_findings_from_data(tmp_path, results):
+    """Words before ids; every number from what was found; without data it says what to run."""
+    empty = render(tmp_path)
+    assert "Not checked yet" in empty
+    assert "No results at hand" in empty
+    statements = {
+        "thm2/printed-value-norm": {**STATEMENT, "worst_ratio": 7.4},
+        "thm2/sharp": {**STATEMENT, "violations": 0},
+    }
+    (tmp_path / "gpi_bound.json").write_text(json.dumps({"statements": statements}))
+    page = report.page(tmp_path, results)
+    head = page[page.index("<header>") : page.index("</header>")]
+    assert "2 of 10 generated problems violate its bound, by up to 7 times" in head
+    assert "Theorem 2 is false as printed" in head
+    assert re.search(r"general rewards: <strong>\d\d % \[\d\d, \d\d\]</strong>", head)
+    assert page.index("<header>") < page.index('id="live-title"') < page.index('id="experiments"')
+    assert page.index('id="experiments"') < page.index('id="theory"') < page.index('id="ledger"')
+
+
+def test_what_sfr_is_in_one_figure():
+    """The policy meets the box at once, the triangle two steps later, the goal after five."""
+    found = report.idea(gamma=0.5)
+    assert found["xi"] == {"box": 1.0, "triangle": 0.25, "goal": 0.5**5}
+    assert [value for _, _, value in found["rewards"]] == [1.28125, 0.78125, -1.21875]
 
 
 @pytest.mark.skipif(browser.CHROMIUM is None, reason="chromium is not on the PATH; the test was not tested")

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from experiments import watch
-from experiments.analysis import figures
 from sfr_fa.agents import AgentSpec, agent_spec, make_agent
 from sfr_fa.agents.policies import start_afresh
 from sfr_fa.agents.specs import at_features, environment, indicator, learned
+from sfr_fa.analysis import figures
 from sfr_fa.engines import make_engine
 from sfr_fa.environments.object_collection import ObjectCollection
 from sfr_fa.runs import load

@@ -344,8 +344,8 @@ def test_the_head_tells_ours_from_the_papers_and_theorems_from_slips() -> None:
 
 
 def test_tables_say_whose_a_claim_is() -> None:
-    assert "ours, on eq:x" in claims_html(ledger.as_json([refuted("c/d")]))
-    assert "ours" not in claims_html(ledger.as_json([refuted("a/b", Gravity.SLIP)]))
+    assert "ours, on eq:x" in claims_html({"": ledger.as_json([refuted("c/d")])})
+    assert "ours" not in claims_html({"": ledger.as_json([refuted("a/b", Gravity.SLIP)])})
 
 
 def test_html_is_escaped() -> None:

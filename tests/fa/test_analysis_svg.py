@@ -1,14 +1,16 @@
 """Pictures get smaller, and stay the pictures that they were."""
 
 import io
-from urllib.parse import unquote
+import re
 from xml.etree import ElementTree
 
 import numpy as np
+import pytest
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
-from experiments.analysis import svg
+from sfr_fa.analysis import svg
+from sfr_theory.errors import InputError
 
 
 def drawn():
@@ -43,13 +45,24 @@ def test_a_compact_picture_has_the_same_coordinates():
     assert [tag for tag in tags[0] if not tag.endswith("metadata")] == tags[1]
 
 
-def test_a_uri_ends_no_attribute_and_keeps_every_character():
+def test_a_picture_in_a_page_has_ids_of_its_own_and_colours_of_the_page():
     drawing = svg.compact(drawn())
-    uri = svg.data_uri(drawing)
-    assert not set("'#&\n") & set(uri)
-    assert unquote(uri.removeprefix("data:image/svg+xml,")) == drawing.decode().replace("\n", " ")
+    first, second = (svg.inline(drawing, prefix, "a 'label' & \"more\"") for prefix in ("f1", "f2"))
+    for text in (first, second):
+        root = ElementTree.fromstring(text.replace("xlink:href", "href"))
+        assert root.get("aria-label") == "a 'label' & \"more\""
+        assert root.get("width") is None
+        assert root.get("viewBox").split()[2] == "288"
+    ids = [set(re.findall(r'\bid="([^"]*)"', text)) for text in (first, second)]
+    assert ids[0]
+    assert not ids[0] & ids[1]
+    for text, known in zip((first, second), ids, strict=True):
+        assert set(re.findall(r'(?:href="|url\()#([^")]*)', text)) <= known
+    assert "var(--1f77b4, #1f77b4)" in first
+    assert "DejaVu" not in first
+    assert not re.search(r"(?<!, )#[0-9a-f]{6}", re.sub(r'(id|href)="[^"]*"', "", first))
 
 
-def test_the_width():
-    assert svg.width(drawn()) == 288.0
-    assert svg.width(b"<svg/>") == 0.0
+def test_what_is_no_picture_gets_a_sentence():
+    with pytest.raises(InputError, match="draw it anew"):
+        svg.inline(b"<html/>", "f", "")

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
-from sfr_theory.paper import BELOW, DIGITS
+from sfr_fa.statistics import Interval, Summary
 
-if TYPE_CHECKING:  # the theory's part of the report has none of the packages for agents
-    from sfr_fa.statistics import Interval, Summary
-
+DIGITS = 3
+"""Of a p-value, as in the paper."""
 UNDER = f"<{10.0**-DIGITS:g}"
 
 
@@ -22,7 +19,7 @@ def number(value: float) -> str:
 
 
 def p_value(value: float) -> str:
-    """As the paper prints p-values."""
+    """Three digits, or that it is less."""
     if math.isnan(value):
         return "-"
     return UNDER if value < 10.0**-DIGITS else f"{value:.{DIGITS}f}"
@@ -32,10 +29,6 @@ def p_relation(value: float) -> str:
     """With the sign of a comparison: = 0.021 or < 0.001."""
     text = p_value(value)
     return text.replace("<", "< ") if text.startswith("<") else f"= {text}"
-
-
-def printed_p(value: str) -> str:
-    return UNDER if value == BELOW else value
 
 
 def plus_minus(described: Summary | None) -> str:
@@ -72,15 +65,3 @@ def percent(interval: Interval, digits: int = 0) -> str:
     ends = (interval.low, interval.high)
     shown = ", ".join(f"{100 * end:.{digits}f}" for end in ends if math.isfinite(end))
     return f"{100 * interval.estimate:.{digits}f} %" + (f" [{shown}]" if shown else "")
-
-
-def duration(seconds: float) -> str:
-    from sfr_fa.runs import wording
-
-    return wording.duration(seconds)
-
-
-def rates(found: Mapping[str, float]) -> str:
-    from sfr_fa.runs import wording
-
-    return wording.rates_text(found)
