@@ -226,7 +226,7 @@ def plain_listing(setting: Setting, engine: Engine, task: Task) -> PlainListing:
         rewards=[readout.vector.clone() for readout in agent.readouts],
         cumulant=lambda info: setting.cumulant(cumulant, info),
         gamma=agent.gamma,
-        epsilon=agent.epsilon,
+        epsilon=agent.schedules.at(0).epsilon,
         alpha=setting.settings["learning_rate"],
         exploration=engine.streams.exploration,
     )
@@ -250,7 +250,7 @@ def at_task(setting: Setting, name: str, state: Any, task: Task, **changes: Any)
     """An engine with stored policies whose agent has just started a task."""
     engine = setting.engine(name, Streams.spawn(SEED), **changes)
     engine.load_state_dict(state)
-    engine.agent.start_task(task)
+    engine.start_task(task)
     return engine
 
 
@@ -268,8 +268,7 @@ def measure_compiled(setting: Setting, options: Options) -> Timings:
         for K, state, task in snapshots(setting, options.learn_steps, advance):
             engine = at_task(setting, "compiled", state, task)
             timings.compiled[K] = min(
-                microseconds(lambda steps: engine._walk(task, steps), 20_000)  # noqa: B023
-                for _ in range(options.repeats)
+                microseconds(engine.continue_task, 20_000) for _ in range(options.repeats)
             )
     return timings
 
@@ -279,13 +278,15 @@ def measure(setting: Setting, options: Options) -> tuple[Timings, Any, Task]:
     timings = Timings(setting)
     with cli.progress(max(setting.policies), setting.title) as advance:
         for K, state, task in snapshots(setting, options.learn_steps, advance):
-            reference, compiled = (at_task(setting, name, state, task) for name in ("reference", "compiled"))
-            plain = plain_listing(setting, reference, task)
+            reference, compiled, beside = (
+                at_task(setting, name, state, task) for name in ("reference", "compiled", "reference")
+            )
+            plain = plain_listing(setting, beside, task)
             rounds = [
                 (
                     microseconds(plain.run, max(10, 100 // K)),
-                    microseconds(lambda steps: reference._walk(task, steps), 60),  # noqa: B023
-                    microseconds(lambda steps: compiled._walk(task, steps), 20_000),  # noqa: B023
+                    microseconds(reference.continue_task, 60),
+                    microseconds(compiled.continue_task, 20_000),
                 )
                 for _ in range(options.repeats)
             ]
@@ -358,11 +359,11 @@ def _run_beside(together: Any, seconds: Any) -> None:
     timings = Timings(OBJECTS)
     for K, state, task in snapshots(OBJECTS, 500, lambda _: None):
         engine = at_task(OBJECTS, "compiled", state, task)
-        engine._walk(task, 10)  # loads the kernel
+        engine.continue_task(10)  # loads the kernel
         together.wait(timeout=PATIENCE)
         started = time.perf_counter()
         for _ in range(PAIR_TASKS):
-            engine._walk(task, OBJECTS.steps)
+            engine.continue_task(OBJECTS.steps)
         timings.compiled[K] = (time.perf_counter() - started) / (PAIR_TASKS * OBJECTS.steps) * 1e6
     seconds.put(timings.estimate)
 
@@ -443,7 +444,7 @@ def main(options: Options) -> int:
 
     K, K_racer = max(OBJECTS.policies), max(RACER.policies)
     full_gpi = at_task(OBJECTS, "compiled", state, task, gpi_filter=False)
-    full = min(microseconds(lambda steps: full_gpi._walk(task, steps), 4000) for _ in range(options.repeats))
+    full = min(microseconds(full_gpi.continue_task, 4000) for _ in range(options.repeats))
     weights = full_gpi.agent.policies.parameters["weight"]
     size = weights[..., 0].numel() * padded(weights.shape[-1], PADDING) * weights.element_size()
     limit = read_bandwidth(size, options.repeats)

@@ -100,14 +100,14 @@ def plain_listing(K: int) -> PlainListing:
         environment=environment, xi=[OneState(module) for module in agent.policies.modules],
         rewards=[readout.vector.clone() for readout in agent.readouts],
         cumulant=lambda info: np.eye(agent.shape.size)[info["feature_index"]],
-        gamma=agent.gamma, epsilon=agent.epsilon, alpha=LINEAR["learning_rate"],
+        gamma=agent.gamma, epsilon=agent.schedules.at(0).epsilon, alpha=LINEAR["learning_rate"],
         exploration=engine.streams.exploration,
     )  # fmt: skip
 
 
 def walker(K: int, **settings: Any) -> Callable[[int], Any]:
-    engine, task = at_task(K, **settings)
-    return lambda steps: engine._walk(task, steps)
+    engine, _ = at_task(K, **settings)
+    return engine.continue_task
 
 
 def stacked(K: int) -> Callable[[int], Any]:

@@ -84,7 +84,7 @@ def play(
     for _ in range(frames):
         yield environment.render()
         action = int(gpi_choice(agent.values(state))[1])
-        if exploration.random() < agent.epsilon:
+        if exploration.random() < agent.schedules.at(agent.steps_of_task).epsilon:
             action = int(exploration.integers(agent.num_actions))
         state, _, terminated, truncated, _ = environment.step(action)
         if terminated or truncated:

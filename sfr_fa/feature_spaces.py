@@ -3,7 +3,7 @@
 A transition (s, a, s') shows a feature vector phi(s, a, s') in Phi, a subset of R^n, and a task rewards it
 with R(phi). Phi is either a set of F distinct vectors, so that R and xi(s, a, .) are tables with F entries,
 or a box [low, high], on which the C-SFR agents discretise each dimension. An agent is told Phi; a feature
-outside it is an error of the environment and is reported as one.
+outside it is an error of the environment and is reported as one, unless the set may grow.
 
 A discrete feature is recognised within TOLERANCE of its declared vector: 0.7 in float32 is 0.7, and 0.1 + 0.2
 is 0.3.
@@ -27,9 +27,14 @@ TOLERANCE = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class DiscreteFeatures:
-    """F distinct feature vectors, shape (F, n); a feature is known by its row number."""
+    """F distinct feature vectors, shape (F, n); a feature is known by its row number.
+
+    A set with `grow` takes in what a step shows for the first time, as a further row; all who share it (the
+    environment, its agents) see that. It is the one thing here that changes.
+    """
 
     vectors: FloatArray
+    grow: bool = False
     _row: dict[tuple[float, ...], int] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -48,12 +53,18 @@ class DiscreteFeatures:
 
     @staticmethod
     def observed(
-        env: Any, *, steps: int, seed: int, policy: Callable[[Any], Any] | None = None
+        env: Any,
+        *,
+        steps: int,
+        seed: int,
+        policy: Callable[[Any], Any] | None = None,
+        grow: bool = False,
     ) -> DiscreteFeatures:
         """The features that an environment shows in so many steps, by random actions or those of a policy.
 
         A feature is what the environment reports as `info["features"]`, or its reward where that is a vector,
-        as in MO-Gymnasium. Those that are hard to reach may be missing; `including` adds them.
+        as in MO-Gymnasium. Those that are hard to reach may be missing: `including` adds them, and `grow`
+        takes them in when they are seen.
         """
         found: dict[tuple[float, ...], None] = {}
         env.action_space.seed(seed)
@@ -74,7 +85,7 @@ class DiscreteFeatures:
         for vector in sorted(found):
             if not distinct or not _same(np.array(vector), np.array(distinct)).any():
                 distinct.append(vector)
-        return DiscreteFeatures(np.array(distinct))
+        return DiscreteFeatures(np.array(distinct), grow)
 
     def including(self, *vectors: Any) -> DiscreteFeatures:
         """This set with further vectors behind it; those that it holds already are not repeated."""
@@ -82,17 +93,38 @@ class DiscreteFeatures:
         for vector in vectors:
             values = _numbers(vector, self.dimensions)
             if not _same(values, space.vectors).any():
-                space = DiscreteFeatures(np.vstack([space.vectors, values]))
+                space = DiscreteFeatures(np.vstack([space.vectors, values]), self.grow)
         return space
+
+    def observe(self, features: Any) -> int:
+        """The row of the features of a step; a set that grows takes in those that are new."""
+        if self.grow:
+            self._take_over(self.including(features))
+        return self.index_of(features)
+
+    def extend_to(self, vectors: FloatArray) -> None:
+        """Grow to the rows of a set that was saved, if one is the beginning of the other."""
+        common = min(self.size, len(vectors))
+        if not np.array_equal(self.vectors[:common], vectors[:common]):
+            raise InputError(
+                "the features that were saved have other rows than those that were found here; load into an "
+                "agent whose environment has been made anew"
+            )
+        if len(vectors) > self.size:
+            self._take_over(DiscreteFeatures(vectors, grow=True))
+
+    def _take_over(self, other: DiscreteFeatures) -> None:
+        object.__setattr__(self, "vectors", other.vectors)
+        object.__setattr__(self, "_row", other._row)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, DiscreteFeatures) and np.array_equal(self.vectors, other.vectors)
 
     def __hash__(self) -> int:
-        return hash((self.vectors.shape, self.vectors.tobytes()))
+        return hash(self.vectors[0].tobytes())  # what does not change when a set grows
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return DiscreteFeatures, (self.vectors,)
+        return DiscreteFeatures, (self.vectors, self.grow)
 
     @property
     def size(self) -> int:
@@ -130,7 +162,8 @@ class DiscreteFeatures:
         if not same.any():
             raise InputError(
                 f"features {values} are none of the {self.size} declared feature vectors; declare them with "
-                f"feature_space.including({values})"
+                f"feature_space.including({values}), or DiscreteFeatures(vectors, grow=True), which takes in "
+                f"what is new"
             )
         return int(same.argmax())
 

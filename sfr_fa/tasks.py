@@ -7,7 +7,7 @@ Tasks of one environment share states, actions and features, and differ in R onl
     TableTask      R(phi_j) for each of F discrete features
     GaussianTask   R(phi) = sum_k r_k(phi_k),  r_k(x) = 1/n max_j exp(-(x - mu_j)^2 / sigma_j)
     AdditiveTask   R(phi) = sum_k r_k(phi_k)   for any functions r_k
-    FunctionTask   any function
+    FunctionTask   any function, also one that is not vectorised
 
 An *additive* task can also tell its parts, `component(k, x)` = r_k(x): it is what the C-SFR agents read their
 values with. The first three are data: `to_json` and `task_from_json` write and read them exactly.
@@ -104,6 +104,9 @@ class TableTask(DataTask):
     def __post_init__(self) -> None:
         if not isinstance(self.space, DiscreteFeatures):
             raise InputError(f"a table of rewards needs its DiscreteFeatures first, not {self.space!r}")
+        if self.space.grow:
+            # The features of today: the table has no rewards for others.
+            object.__setattr__(self, "space", DiscreteFeatures(self.space.vectors))
         rewards = finite_array(self.rewards, "rewards", ("features",))
         if rewards.size != self.space.size:
             raise InputError(
@@ -189,7 +192,7 @@ class AdditiveTask:
     def component(self, k: int, x: Any) -> FloatArray:
         """r_k(x)."""
         x = np.array(x, dtype=np.float64)  # a copy, which the function may write to
-        return checked_rewards(self.components[k](x), f"components[{k}]", x.shape)
+        return _rewards_by_function(self.components[k], x, f"components[{k}]", axes=0)
 
     def reward(self, features: Any) -> FloatArray:
         return _sum_of_components(self, features)
@@ -197,10 +200,7 @@ class AdditiveTask:
 
 @dataclass(frozen=True)
 class FunctionTask:
-    """Any function of features, (..., n) -> (...).
-
-    A function f of a single vector becomes one by `np.vectorize(f, signature="(n)->()")`.
-    """
+    """Any function of features, vectorised, (..., n) -> (...), or of one vector: it is asked for each."""
 
     function: Callable[[FloatArray], Any]
 
@@ -210,7 +210,7 @@ class FunctionTask:
 
     def reward(self, features: Any) -> FloatArray:
         values = np.array(features, dtype=np.float64)  # a copy, which the function may write to
-        return checked_rewards(self.function(values), "the reward function", values.shape[:-1])
+        return _rewards_by_function(self.function, values, "the reward function", axes=1)
 
 
 def as_task(task: Any) -> Task:
@@ -329,6 +329,31 @@ def _sum_of_components(task: AdditiveReward, features: Any) -> FloatArray:
     return sum(
         (task.component(k, values[..., k]) for k in range(task.dimensions)), np.zeros(values.shape[:-1])
     )
+
+
+def _rewards_by_function(
+    function: Callable[[FloatArray], Any], values: FloatArray, name: str, axes: int
+) -> FloatArray:
+    """What a function of a user says of each entry that has so many axes.
+
+    It need not be vectorised. One that is for arrays only, phi[:, 0], fails for a single entry and is asked
+    for all of them at once.
+    """
+    shape = values.shape[: values.ndim - axes]
+    entries = values.reshape(-1, *values.shape[len(shape) :])
+    try:
+        rewards = [checked_rewards(function(entry.copy()), name, ()) for entry in entries]
+    except InputError:
+        raise
+    except (IndexError, TypeError, ValueError) as error:
+        try:
+            return checked_rewards(function(values), name, shape)
+        except (IndexError, TypeError, ValueError):
+            raise InputError(
+                f"{name} fails for features of shape {entries.shape[1:]}: {type(error).__name__}: {error}; "
+                f"it must take one vector, or be vectorised"
+            ) from error
+    return np.array(rewards, dtype=np.float64).reshape(shape)
 
 
 def checked_rewards(rewards: Any, name: str, shape: tuple[int, ...]) -> FloatArray:

@@ -7,6 +7,9 @@
 Any other `nn.Module` of that shape will do: pass a function (ValueShape, Generator) -> module. It must answer
 the same for the same input (no dropout; a probe refuses it), and its buffers are taken for constants.
 
+A set of features that grows adds entries to D. A module takes part in that if it has `grown(name, values,
+shape)`: a parameter, or what an optimiser remembers of it, as it is for a larger shape, 0 in all that is new.
+
 GPI evaluates all K stored policies at once. A module may offer `apply_stacked` for parameters with a leading
 axis K; otherwise `torch.func.vmap` does it, some ten times slower for small modules, or a loop for a few of
 them. Both modules below write their formula once, for any leading axes.
@@ -57,6 +60,11 @@ class LinearPerAction(nn.Module):
         self.weight = nn.Parameter(torch.from_numpy(rng.normal(0.0, INITIAL_DEVIATION, size)))
 
     @staticmethod
+    def grown(name: str, values: Tensor, shape: ValueShape) -> Tensor:
+        """(A, D, state) with rows of zeros."""
+        return nn.functional.pad(values, (0, 0, 0, shape.dimensions - values.shape[-2]))
+
+    @staticmethod
     def apply_stacked(parameters: Mapping[str, Tensor], states: Tensor) -> Tensor:
         """(..., A, D, state), (batch, state) -> (..., batch, A, D)."""
         return (parameters["weight"][..., None, :, :, :] * states[:, None, None, :]).sum(-1)
@@ -85,6 +93,16 @@ class FeatureSubnetworks(nn.Module):
             bias = rng.uniform(-bound, bound, (shape.groups, 1, outputs))
             self.weights.append(nn.Parameter(torch.from_numpy(weight)))
             self.biases.append(nn.Parameter(torch.from_numpy(bias)))
+
+    def grown(self, name: str, values: Tensor, shape: ValueShape) -> Tensor:
+        """The last layer with units of zeros, some for each action; the others stay."""
+        kind, layer = name.split(".")
+        if int(layer) < len(self.weights) - 1:
+            return values
+        axis = -2 if kind == "weights" else -1
+        of_actions = values.movedim(axis, -1).unflatten(-1, (shape.num_actions, -1))
+        more = nn.functional.pad(of_actions, (0, shape.size - of_actions.shape[-1]))
+        return more.flatten(-2).movedim(-1, axis).contiguous()
 
     def apply_stacked(self, parameters: Mapping[str, Tensor], states: Tensor) -> Tensor:
         """(..., groups, out, in), (batch, state) -> (..., batch, A, D)."""

@@ -29,12 +29,16 @@ import safetensors.numpy
 import torch
 from numpy.typing import NDArray
 
+from sfr_fa.feature_spaces import DiscreteFeatures
 from sfr_theory.atomic import write_atomic
 from sfr_theory.errors import InputError
 
 FORMAT, VERSION = "sfr-state", "3"
 
 Arrays = dict[str, NDArray[Any]]
+
+MAY_CHANGE = {"may_change": True}
+"""Metadata of a field that does not describe what was learned: `load` takes another value."""
 
 
 def write_checkpoint(path: Path, description: Mapping[str, Any], state: Mapping[str, Any]) -> None:
@@ -69,11 +73,13 @@ def read_checkpoint(path: Path, description: Mapping[str, Any]) -> dict[str, Any
     if _checksum(metadata, arrays) != metadata.get("sha256"):
         raise InputError(f"{path} is damaged: its checksum does not match")
     saved, own = json.loads(metadata["description"]), json.loads(json.dumps(description))
-    for key in own | saved:
-        if saved.get(key) != own.get(key):
-            raise InputError(
-                f"{path} was saved with another {key}: it is {saved.get(key)} there and {own.get(key)} here"
-            )
+    others = [
+        f"another {key}: it is {saved.get(key)} there and {own.get(key)} here"
+        for key in own | saved
+        if saved.get(key) != own.get(key)
+    ]
+    if others:
+        raise InputError(f"{path} was saved with {'; with '.join(others)}")
     state: dict[str, Any] = unpack(json.loads(metadata["state"]), arrays)
     return state
 
@@ -130,7 +136,7 @@ def unpack(value: Any, arrays: Arrays) -> Any:
 
 
 def describe(part: Any) -> Any:
-    """What a part is made of, as JSON: two agents that learn alike are described alike.
+    """What a part is made of, as JSON: two agents whose weights mean the same are described alike.
 
     Arrays are described by shape and digest, functions and classes by name, generators not at all. A lambda
     or a function within a function has no name of its own: a digest of its code stands for it, with its
@@ -155,11 +161,17 @@ def describe(part: Any) -> Any:
             "defaults": [_describe_enclosed(value) for value in part.__defaults__ or ()],
             "enclosed": [_describe_enclosed(cell) for cell in part.__closure__ or ()],
         }
+    if isinstance(part, DiscreteFeatures) and part.grow:
+        # Which features it has come to hold is part of the state.
+        return {"class": "DiscreteFeatures", "grow": True, "dimensions": part.dimensions}
     if dataclasses.is_dataclass(part) and not isinstance(part, type):
         fields = {
             field.name: describe(getattr(part, field.name))
             for field in dataclasses.fields(part)
-            if field.init and not isinstance(getattr(part, field.name), np.random.Generator)
+            if field.init
+            and not field.metadata.get("may_change")
+            and not (isinstance(part, DiscreteFeatures) and field.name == "grow")
+            and not isinstance(getattr(part, field.name), np.random.Generator)
         }
         return {"class": type(part).__qualname__, **fields}
     if isinstance(part, torch.dtype):

@@ -23,6 +23,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from sfr_fa.agents.checkpoint import MAY_CHANGE
+from sfr_fa.agents.schedules import Schedule, rate_at, set_rate
 from sfr_fa.arrays import INITIAL_DEVIATION, FloatArray, positive_integer
 from sfr_fa.feature_spaces import BoxFeatures, DiscreteFeatures, FeatureSpace
 from sfr_theory.errors import InputError
@@ -191,7 +193,7 @@ class OneStepModel:
     space: DiscreteFeatures
     state_dim: int
     num_actions: int
-    learning_rate: float
+    learning_rate: Schedule = field(metadata=MAY_CHANGE)
     rng: np.random.Generator = field(repr=False)
     dtype: torch.dtype
     rule: ModelRule = delta_rule
@@ -200,9 +202,19 @@ class OneStepModel:
 
     def __post_init__(self) -> None:
         _need_discrete(self.space)
+        if self.space.grow:
+            raise InputError(
+                "the one-step model (MB SFR) is a softmax over all features, which a new one would change; "
+                "declare all of them, without grow"
+            )
         model = LogitsPerAction(self.state_dim, self.num_actions, self.space.size, self.rng)
         self.model = model.to(self.dtype)
-        self.optimiser = torch.optim.SGD(self.model.parameters(), lr=self.learning_rate)
+        rate = rate_at(self.learning_rate, 0, "model_learning_rate")
+        self.optimiser = torch.optim.SGD(self.model.parameters(), lr=rate)
+
+    def set_rate(self, rate: float) -> None:
+        """Learn by this rate from now on."""
+        set_rate(self.optimiser, rate)
 
     @property
     def size(self) -> int:
@@ -222,7 +234,9 @@ class OneStepModel:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self.model.load_state_dict(state["model"])
+        rate = self.optimiser.param_groups[0]["lr"]
         self.optimiser.load_state_dict(state["optimiser"])
+        set_rate(self.optimiser, rate)  # not the one that was saved
 
 
 def _need_discrete(space: FeatureSpace) -> None:

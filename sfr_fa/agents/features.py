@@ -16,7 +16,7 @@ from scipy.special import expit
 
 from sfr_fa.agents.transition import Transition
 from sfr_fa.arrays import FloatArray, KeepsArraysReadOnly, finite_array
-from sfr_fa.feature_spaces import BoxFeatures, FeatureSpace
+from sfr_fa.feature_spaces import BoxFeatures, DiscreteFeatures, FeatureSpace
 from sfr_theory.errors import InputError
 
 
@@ -71,6 +71,8 @@ class EnvironmentFeatures:
     def __call__(self, transition: Transition) -> FloatArray:
         if transition.features is None:
             raise InputError("the transition has no features; this agent learns from the environment's")
+        if isinstance(self.space, DiscreteFeatures):
+            self.space.observe(transition.features)
         return one_member(self.space, transition.features)
 
 

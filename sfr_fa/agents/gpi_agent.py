@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,16 +37,18 @@ from torch import Tensor
 
 from sfr_fa.agents.approximators import ValueShape
 from sfr_fa.agents.checkpoint import describe, read_checkpoint, write_checkpoint
-from sfr_fa.agents.cumulants import Cumulant
+from sfr_fa.agents.cumulants import Cumulant, Indicator
 from sfr_fa.agents.errors import DivergedError
 from sfr_fa.agents.features import EnvironmentFeatures, FeatureMap, one_member
 from sfr_fa.agents.hysteresis import KeptActions
 from sfr_fa.agents.policies import NewTask, PolicyLibrary
 from sfr_fa.agents.readouts import Readout, ReadoutRule, readout_vector
 from sfr_fa.agents.replay import Memory
-from sfr_fa.agents.settings import AgentSettings, Clip, check_probability, clip_at_zero, no_clip
+from sfr_fa.agents.schedules import Schedule, Schedules, check_epsilon, check_probability, set_rate
+from sfr_fa.agents.settings import AgentSettings, Clip, clip_at_zero, no_clip
 from sfr_fa.agents.transition import Transition, check_size, check_state, check_transition
 from sfr_fa.arrays import FloatArray
+from sfr_fa.feature_spaces import DiscreteFeatures
 from sfr_fa.tasks import Task, TaskOrFunction, as_task
 from sfr_theory.errors import InputError
 from sfr_theory.gpi import gpi_choice
@@ -89,14 +92,22 @@ class GpiAgent:
         new_task: NewTask,
     ) -> None:
         self.state_dim, self.num_actions = settings.state_dim, settings.num_actions
-        self.gamma, self.epsilon, self.dtype = settings.gamma, settings.epsilon, settings.dtype
+        self.gamma, self.dtype = settings.gamma, settings.dtype
+        self.schedules = Schedules(
+            settings.epsilon,
+            settings.learning_rate,
+            settings.reward_learning_rate,
+            settings.model_learning_rate,
+        )
         self.loss, self.gpi_policies, self.streams = settings.loss, settings.gpi_policies, settings.streams
         self.feature_map, self.cumulant, self.readout_rule = feature_map, cumulant, readout
         self.new_task = new_task
         self.clip: Clip = settings.clip or (clip_at_zero if cumulant.nonnegative else no_clip)
         self.shape = ValueShape(self.state_dim, self.num_actions, cumulant.groups, cumulant.size)
-        optimiser = functools.partial(settings.optimiser, lr=settings.learning_rate)
+        optimiser = functools.partial(settings.optimiser, lr=self.schedules.at(0).value)
         self.policies = PolicyLibrary(settings.approximator, self.shape, optimiser, self.dtype)
+        if self._growing:
+            self.policies.check_can_grow()
         replay = settings.replay
         self.memory = None if replay is None else Memory(replay, self.shape, self.dtype, self.streams)
         rule = settings.hysteresis
@@ -106,14 +117,15 @@ class GpiAgent:
         """Indices of the policies that take part in GPI during the current task."""
         self.gpi_counts_by_task: list[NDArray[np.int64]] = []
         self.steps_learned = 0
+        self.steps_of_task = 0
+        """Steps learned in the current task, on which schedules depend."""
         self._choice: _Choice | None = None
         self._failure: str | None = None
         parts = {
             "feature_map": feature_map, "cumulant": cumulant, "readout": readout, "new_task": new_task,
-            "clip": self.clip, "gpi_policies": self.gpi_policies, "loss": self.loss,
-            "approximator": settings.approximator, "optimiser": optimiser,
+            "clip": self.clip, "approximator": settings.approximator, "optimiser": settings.optimiser,
             "state_dim": self.state_dim, "num_actions": self.num_actions,
-            "gamma": self.gamma, "epsilon": self.epsilon, "dtype": self.dtype,
+            "gamma": self.gamma, "dtype": self.dtype,
             "generators": (self.streams.weights.bit_generator, self.streams.exploration.bit_generator),
         }  # fmt: skip
         if replay is not None:
@@ -130,6 +142,7 @@ class GpiAgent:
         Agents that learn the reward function online need not be told it.
         """
         self._refuse_if_diverged()
+        self._take_in_new_features()
         known = None if task is None else self._of_our_features(as_task(task))
         before = self.streams.weights.bit_generator.state
         try:
@@ -142,6 +155,7 @@ class GpiAgent:
         self.readouts = [*self.readouts[: len(self.policies) - 1], readout]
         self.participants = self.gpi_policies([stored.vector for stored in self.readouts])
         self.gpi_counts_by_task.append(np.zeros(len(self.policies), dtype=np.int64))
+        self.steps_of_task = 0
         self._choice = None
         if self.memory is not None:
             self.memory.start_task(self)
@@ -174,7 +188,8 @@ class GpiAgent:
         return action if rng is None else explored(action, probability, self.num_actions, rng)
 
     def _act(self, state: Any) -> int:
-        self._refuse_if_not_ready()
+        self.refuse_if_not_ready()
+        self._take_in_new_features()
         state = check_state(state, self.state_dim, self._largest)
         try:
             source_policy, greedy_action = self._gpi(self._all_values(state))
@@ -183,38 +198,42 @@ class GpiAgent:
             raise
         self._choice = _Choice(state.copy(), source_policy)
         self.gpi_counts[source_policy] += 1
-        return explored(greedy_action, self.epsilon, self.num_actions, self.streams.exploration)
+        epsilon = self.schedules.at(self.steps_of_task).epsilon
+        return explored(greedy_action, epsilon, self.num_actions, self.streams.exploration)
 
     def learn(self, transition: Transition) -> float:
         """One step of the listing; returns the loss of the current policy before its update.
 
         With `replay`, the loss of a minibatch, or nan where none was due.
         """
-        self._refuse_if_not_ready()
+        self.refuse_if_not_ready()
         step = check_transition(transition, self.state_dim, self.num_actions, self._largest)
         phi_t = self.feature_map(step)
         if self.feature_map.space is not None:
             phi_t = check_size(one_member(self.feature_map.space, phi_t), self._largest, "the feature vector")
+        self._take_in_new_features()
         current = len(self.policies) - 1
         try:
             source_policy = self._source_policy(step.state)
             self._choice = None
-            return self._learn(step, phi_t, current, source_policy)
+            loss = self._learn(step, phi_t, current, source_policy)
         except DivergedError as error:
             self._failure = str(error)
             raise
+        self.steps_learned += 1
+        self.steps_of_task += 1
+        return loss
 
     def _learn(self, step: Transition, phi_t: FloatArray, current: int, source_policy: int) -> float:
         state = self._tensor(step.state)
+        self._follow_schedules()
         self.readouts[current].learn(phi_t, step.reward)
         cumulant_t = self._tensor(self.cumulant.observe(state, step.action, phi_t, step.reward))
         discount_t = self._discount(step)
         if self.memory is not None:
-            loss = self.memory.learn(
+            return self.memory.learn(
                 self, state, step.action, cumulant_t, discount_t, self._tensor(step.next_state), source_policy
             )
-            self.steps_learned += 1
-            return loss
         next_values = self._all_values(step.next_state)  # (K, A, D)
 
         _, next_action = self._gpi(next_values)
@@ -233,8 +252,23 @@ class GpiAgent:
                 )
             target = cumulant_t + discount_t * next_values[source_policy, next_action]
             self._descend(source_policy, state, step.action, target)
-        self.steps_learned += 1
         return loss
+
+    def _follow_schedules(self) -> None:
+        """Set the rates of this step, where they depend on it."""
+        schedules = self.schedules
+        if not schedules.vary:
+            return
+        rates = schedules.at(self.steps_of_task)
+        for optimiser in self.policies.optimisers:
+            set_rate(optimiser, rates.value)
+        parts: tuple[tuple[Schedule | None, Any, float], ...] = (
+            (schedules.reward_learning_rate, self.readouts[-1], rates.reward),
+            (schedules.model_learning_rate, self.cumulant, rates.model),
+        )
+        for schedule, part, rate in parts:
+            if callable(schedule):
+                part.set_rate(rate)
 
     # --- What can be asked ------------------------------------------------------------------------
 
@@ -262,7 +296,8 @@ class GpiAgent:
         contest(reward)       all stored policies, under a reward function that `values` can be asked for
         contest(policy=k)     policy k alone, under the reward of its own task
         """
-        self._refuse_if_not_ready()
+        self.refuse_if_not_ready()
+        self._take_in_new_features()
         if policy is not None:
             if reward is not None:
                 raise InputError("one policy follows the reward of its own task; leave the other one out")
@@ -282,8 +317,17 @@ class GpiAgent:
 
     def choose(self, state: Any, contest: Contest) -> tuple[int, int]:
         """The best policy of a contest at a state, and its greedy action; changes nothing."""
-        self._refuse_if_not_ready()
+        self.refuse_if_not_ready()
         return self._gpi(self._all_values(check_state(state, self.state_dim, self._largest)), contest)
+
+    @property
+    def epsilon(self) -> Schedule:
+        """How often an action is drawn at random, or a function of the step; may be set."""
+        return self.schedules.epsilon
+
+    @epsilon.setter
+    def epsilon(self, epsilon: Schedule) -> None:
+        self.schedules.epsilon = check_epsilon(epsilon, "epsilon")
 
     @property
     def num_policies(self) -> int:
@@ -301,13 +345,16 @@ class GpiAgent:
 
     def state_dict(self) -> dict[str, Any]:
         """Everything that the next steps depend on, as a tree of tensors, lists and numbers."""
+        self._take_in_new_features()
         return {
+            **({"features": self._growing.vectors} if self._growing else {}),
             "library": self.policies.state_dict(),
             "readouts": [readout.state_dict() for readout in self.readouts],
             "cumulant": self.cumulant.state_dict(),
             "gpi_counts": self.gpi_counts_by_task,
             "participants": self.participants.tolist(),
             "steps_learned": self.steps_learned,
+            "steps_of_task": self.steps_of_task,
             "failure": self._failure,
             "memory": None if self.memory is None else self.memory.state_dict(),
             "kept_actions": None if self.kept_actions is None else self.kept_actions.state_dict(),
@@ -319,6 +366,9 @@ class GpiAgent:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take over the state of an agent that was built alike; continues bit for bit."""
+        if self._growing:
+            self._growing.extend_to(state["features"])
+            self.shape = self.policies.shape = replace(self.shape, size=len(state["features"]))
         readouts = [self.readout_rule.restore(saved, self.dtype) for saved in state["readouts"]]
         self.policies.load_state_dict(state["library"])
         self.readouts = readouts
@@ -326,6 +376,7 @@ class GpiAgent:
         self.gpi_counts_by_task = [np.array(counts, dtype=np.int64) for counts in state["gpi_counts"]]
         self.participants = np.array(state["participants"], dtype=np.int64)
         self.steps_learned = state["steps_learned"]
+        self.steps_of_task = state.get("steps_of_task", 0)
         self._failure = state["failure"]
         if self.memory is not None and state.get("memory") is not None:
             self.memory.load_state_dict(state["memory"])
@@ -335,12 +386,33 @@ class GpiAgent:
         self.streams.weights.bit_generator.state = state["streams"]["weights"]
         self.streams.exploration.bit_generator.state = state["streams"]["exploration"]
 
+    @property
+    def _growing(self) -> DiscreteFeatures | None:
+        """The set of features by which values may get new entries."""
+        cumulant = self.cumulant
+        return cumulant.space if isinstance(cumulant, Indicator) and cumulant.space.grow else None
+
+    def _take_in_new_features(self) -> None:
+        """New features of a set that grows: entries of 0 in all values, and their rewards in all readouts."""
+        if self.cumulant.size == self.shape.size:
+            return
+        self.shape = replace(self.shape, size=self.cumulant.size)
+        self.policies.grow(self.shape)
+        if self.memory is not None:
+            self.memory.grow(self)
+        self.readouts = [self.readout_rule.grown(readout, self.dtype) for readout in self.readouts]
+
     def save(self, path: str | Path) -> None:
         """Write the state to one file; `load` continues bit for bit."""
         write_checkpoint(Path(path), self.description, self.state_dict())
 
     def load(self, path: str | Path) -> None:
-        """Take over the state that an agent built alike has saved; a file that does not fit is refused."""
+        """Take over what an agent built alike has learned; a file that does not fit is refused.
+
+        Epsilon, learning rates, the loss and the rule of `gpi_policies` may be others than those of the agent
+        that was saved: those of this agent count. All else (gamma, features, cumulant, readout, networks and
+        their optimiser, clipping, shapes, precision) is part of what the weights mean.
+        """
         self.load_state_dict(read_checkpoint(Path(path), self.description))
 
     # --- Engines ----------------------------------------------------------------------------------
@@ -352,6 +424,7 @@ class GpiAgent:
         """
         self.gpi_counts[self.participants] += gpi_counts
         self.steps_learned += steps
+        self.steps_of_task += steps
         self._choice = None
         if diverged:
             self._failure = f"the values have diverged after {self.steps_learned} steps; {_ADVICE}"
@@ -441,7 +514,8 @@ class GpiAgent:
         if self._failure is not None:
             raise DivergedError(self._failure)
 
-    def _refuse_if_not_ready(self) -> None:
+    def refuse_if_not_ready(self) -> None:
+        """Raise what `act` and `learn` would: learning has diverged, or no task has started."""
         self._refuse_if_diverged()
         if not self.readouts:
             raise InputError("no task has started; call start_task first")

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from sfr_fa.agents.approximators import Approximator, ValueShape, offers_stacked, stacked_values
+from sfr_fa.agents.schedules import set_rate
 from sfr_theory.errors import InputError
 
 FEW = 6
@@ -87,6 +88,31 @@ class PolicyLibrary:
                 return torch.stack([module(states) for module in self.modules])
             return stacked_values(self.modules[0], parameters or self.parameters, states)
 
+    def check_can_grow(self) -> None:
+        """Refuse an approximator whose modules cannot take in more entries."""
+        with torch.random.fork_rng(devices=[]):
+            template = self._new_module(np.random.default_rng(0))
+        if not hasattr(template, "grown"):
+            raise InputError(
+                f"{type(template).__name__} cannot take in new features; give it grown(name, values, shape) "
+                f"as in sfr_fa.agents.approximators, or declare all features, without grow"
+            )
+
+    def grow(self, shape: ValueShape) -> None:
+        """More entries for every value, all 0; what was learned stays."""
+        for module, optimiser in zip(self.modules, self.optimisers, strict=True):
+            grown: Any = module.grown
+            for name, parameter in module.named_parameters():
+                remembered = optimiser.state.get(parameter, {})
+                for key, value in remembered.items():
+                    if isinstance(value, Tensor) and value.shape == parameter.shape:
+                        remembered[key] = grown(name, value, shape)
+                parameter.grad = None
+                parameter.data = grown(name, parameter.detach(), shape)
+            module.shape = shape  # type: ignore[assignment]
+        self.shape, self._stacks = shape, {}
+        self._link()
+
     def state_dict(self) -> dict[str, Any]:
         return {
             "parameters": self.parameters,
@@ -119,7 +145,9 @@ class PolicyLibrary:
                 for name, buffer in module.named_buffers():
                     buffer.copy_(buffers[k][name])
             loaded._append(module)
+            rate = loaded.optimisers[k].param_groups[0].get("lr", 0.0)
             loaded.optimisers[k].load_state_dict(dict(optimiser_state))
+            set_rate(loaded.optimisers[k], rate)  # not the one that was saved
         self.__dict__.update(loaded.__dict__)
 
     def _new_module(self, rng: np.random.Generator) -> nn.Module:

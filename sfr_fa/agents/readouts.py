@@ -17,6 +17,7 @@ A rule (one per agent) starts a readout (one per task).
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -25,12 +26,23 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from sfr_fa.agents.checkpoint import MAY_CHANGE
 from sfr_fa.agents.cumulants import TentCode
 from sfr_fa.agents.errors import DivergedError
+from sfr_fa.agents.schedules import Schedule, rate_at, set_rate
 from sfr_fa.arrays import INITIAL_DEVIATION, FloatArray, finite_array
 from sfr_fa.feature_spaces import DiscreteFeatures, FeatureSpace
 from sfr_fa.reward_fitting import WeightFit, l1_weights
-from sfr_fa.tasks import AdditiveReward, LinearTask, Task, checked_rewards, rewards_of
+from sfr_fa.tasks import (
+    AdditiveReward,
+    GaussianTask,
+    LinearTask,
+    TableTask,
+    Task,
+    checked_rewards,
+    rewards_of,
+    task_from_json,
+)
 from sfr_theory.errors import InputError
 
 # --- The readout of one task --------------------------------------------------------------------
@@ -54,11 +66,15 @@ class FixedReadout:
     """v is known when the task starts."""
 
     vector: Tensor
+    task: Task | None = None
+    """Whose it is, if the features may grow."""
 
     def learn(self, features: FloatArray, reward: float) -> None:
         """The reward function is known."""
 
     def state_dict(self) -> Mapping[str, Any]:
+        if isinstance(self.task, (LinearTask, TableTask, GaussianTask)):
+            return {"vector": self.vector, "task": self.task.to_json()}
         return {"vector": self.vector}
 
 
@@ -69,11 +85,17 @@ class LearnedReadout:
     model: nn.Module
     points: Tensor
     learning_rate: float
+    """Of the present step."""
     vector: Tensor = field(init=False)
 
     def __post_init__(self) -> None:
         self.optimiser = torch.optim.SGD(self.model.parameters(), lr=self.learning_rate)
         self.read()
+
+    def set_rate(self, rate: float) -> None:
+        """Learn by this rate from now on."""
+        self.learning_rate = rate
+        set_rate(self.optimiser, rate)
 
     def read(self) -> None:
         """v from the model as it is now."""
@@ -99,6 +121,7 @@ class LearnedReadout:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self.model.load_state_dict(state["model"])
         self.optimiser.load_state_dict(state["optimiser"])
+        set_rate(self.optimiser, self.learning_rate)  # not the one that was saved
         self.read()
 
 
@@ -278,10 +301,18 @@ class ReadoutRule(Protocol):
     def restore(self, state: Mapping[str, Any], dtype: torch.dtype) -> Readout:
         """The readout whose `state_dict` was saved."""
 
+    def grown(self, readout: Any, dtype: torch.dtype) -> Readout:
+        """The readout of a task after the set of features has grown."""
+
 
 class _StartsFixed:
     def restore(self, state: Mapping[str, Any], dtype: torch.dtype) -> Readout:
-        return FixedReadout(state["vector"].to(dtype))
+        return FixedReadout(
+            state["vector"].to(dtype), task_from_json(state["task"]) if "task" in state else None
+        )
+
+    def grown(self, readout: FixedReadout, dtype: torch.dtype) -> Readout:
+        return readout
 
 
 @dataclass(frozen=True)
@@ -303,7 +334,19 @@ class Given(_StartsFixed):
     def start(self, task: Task | None, rng: np.random.Generator, dtype: torch.dtype) -> Readout:
         if task is None:
             raise InputError("this agent is given the reward function: start_task needs the task")
-        return FixedReadout(readout_vector(self.known, task, rng, dtype))
+        grows = getattr(getattr(self.known, "space", None), "grow", False)
+        return FixedReadout(readout_vector(self.known, task, rng, dtype), task if grows else None)
+
+    def grown(self, readout: FixedReadout, dtype: torch.dtype) -> Readout:
+        """R at the new features, too; 0 where a table or a file does not tell it."""
+        try:
+            if readout.task is None:
+                raise InputError("the file of the agent does not hold the task")
+            vector = readout_vector(self.known, readout.task, np.random.default_rng(0), dtype)
+        except InputError as error:
+            warnings.warn(f"an earlier task rewards a new feature by 0: {error}", stacklevel=2)
+            vector = nn.functional.pad(readout.vector, (0, len(self.known.points) - len(readout.vector)))
+        return FixedReadout(vector, readout.task)
 
 
 def readout_vector(known: KnownReward, task: Task, rng: np.random.Generator, dtype: torch.dtype) -> Tensor:
@@ -329,7 +372,7 @@ class LearnedOnline:
 
     known: KnownReward
     model: RewardModel
-    learning_rate: float
+    learning_rate: Schedule = field(metadata=MAY_CHANGE)
 
     def __post_init__(self) -> None:
         if self.known.linear_only and not _is_linear(self.model):
@@ -359,7 +402,13 @@ class LearnedOnline:
                 f"reward_model maps features of shape {tuple(points.shape)} to {found}; it must give one "
                 f"number for each: ({len(points)},)"
             )
-        return LearnedReadout(model, points, self.learning_rate)
+        return LearnedReadout(model, points, rate_at(self.learning_rate, 0, "reward_learning_rate"))
+
+    def grown(self, readout: LearnedReadout, dtype: torch.dtype) -> Readout:
+        """R~ at the new features, too."""
+        readout.points = torch.tensor(self.known.points, dtype=dtype)
+        readout.read()
+        return readout
 
     def restore(self, state: Mapping[str, Any], dtype: torch.dtype) -> LearnedReadout:
         readout = self.start(None, np.random.default_rng(0), dtype)

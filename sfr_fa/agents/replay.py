@@ -159,6 +159,14 @@ class Memory:
         if self.replay.target_every:
             self.targets = {name: stack.clone() for name, stack in agent.policies.parameters.items()}
 
+    def grow(self, agent: GpiAgent) -> None:
+        """Values have new entries: 0 in what is remembered, and in the target networks."""
+        more = agent.shape.dimensions - self.cumulants.shape[1]
+        self.cumulants = torch.nn.functional.pad(self.cumulants, (0, more))
+        if self.targets is not None:
+            grown: Any = agent.policies.modules[0].grown
+            self.targets = {name: grown(name, stack, agent.shape) for name, stack in self.targets.items()}
+
     def state_dict(self) -> dict[str, Any]:
         return {
             **{name: getattr(self, name) for name in _STATE},

@@ -17,7 +17,8 @@ from sfr_fa.agents.gpi_policies import GpiPolicies, all_policies
 from sfr_fa.agents.hysteresis import Hysteresis
 from sfr_fa.agents.readouts import RewardModel
 from sfr_fa.agents.replay import Replay
-from sfr_fa.arrays import FloatArray, finite_number, positive_integer, positive_number
+from sfr_fa.agents.schedules import Schedule, check_epsilon, check_rate
+from sfr_fa.arrays import FloatArray, finite_number, positive_integer
 from sfr_fa.feature_spaces import FeatureSpace
 from sfr_fa.reward_fitting import WeightFit
 from sfr_fa.streams import Streams
@@ -47,14 +48,6 @@ def squares_averaged_over_dimensions(error: Tensor) -> Tensor:
     return error.square().sum() / error.shape[0]
 
 
-def check_probability(value: Any, name: str) -> float:
-    """`value` as a float, if it is one number from 0 to 1."""
-    number = finite_number(value, name)
-    if not 0 <= number <= 1:
-        raise InputError(f"{name} is {number}; it must be a probability")
-    return number
-
-
 RATES = ("learning_rate", "reward_learning_rate", "model_learning_rate")
 
 
@@ -68,13 +61,14 @@ class AgentSettings:
     feature_space: FeatureSpace | None = None
     """The environment's features; None for agents that do not read them."""
     gamma: float = 0.95
-    epsilon: float = 0.15
-    """How often an action is drawn at random."""
-    learning_rate: float = 0.005
+    epsilon: Schedule = 0.15
+    """How often an action is drawn at random; this and the rates may be functions of the step in the task
+    (sfr_fa.agents.schedules)."""
+    learning_rate: Schedule = 0.005
     """alpha, of the values."""
-    reward_learning_rate: float | None = None
+    reward_learning_rate: Schedule | None = None
     """alpha_w or alpha_R, for agents that learn the reward online (-R, -h)."""
-    model_learning_rate: float | None = None
+    model_learning_rate: Schedule | None = None
     """beta, for the one-step model (MB)."""
     model_rule: ModelRule | None = None
     """How the one-step model learns: delta_rule (default), or squares as printed."""
@@ -114,10 +108,10 @@ class AgentSettings:
         check("state_dim", positive_integer)
         check("num_actions", positive_integer)
         check("gamma", finite_number)
-        check("epsilon", check_probability)
+        check("epsilon", check_epsilon)
         for rate in RATES:
             if getattr(self, rate) is not None:
-                check(rate, positive_number)
+                check(rate, check_rate)
         if not 0 <= self.gamma < 1:
             raise InputError(f"gamma is {self.gamma}; it must be at least 0 and below 1")
         if self.dtype not in (torch.float32, torch.float64):

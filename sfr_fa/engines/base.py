@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from sfr_fa.agents import GpiAgent, LearnedFeatures
 from sfr_fa.agents.checkpoint import read_checkpoint, write_checkpoint
 from sfr_fa.agents.gpi_agent import Contest
-from sfr_fa.agents.settings import check_probability
+from sfr_fa.agents.schedules import check_probability
 from sfr_fa.arrays import FloatArray, positive_integer
 from sfr_fa.streams import Streams, check_seed, stream
 from sfr_fa.tasks import Task, TaskOrFunction, as_task
@@ -30,11 +30,11 @@ from sfr_theory.errors import InputError
 
 @dataclass(frozen=True)
 class TaskResult:
-    """What became of a task."""
+    """What became of the steps that `run_task` or `continue_task` was asked for."""
 
     total_reward: float
     steps: int
-    """Steps made; fewer than asked for only if learning diverged."""
+    """Steps made; fewer than asked for if learning diverged or a callback stopped it."""
     episodes: int
     """Episodes begun."""
     gpi_counts: NDArray[np.int64]
@@ -43,6 +43,10 @@ class TaskResult:
     """(steps,): what was done."""
     seconds: float
     diverged: bool
+
+
+Callback = Callable[[TaskResult], bool | None]
+"""Called with the result so far; True stops."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,7 @@ class Walk:
     """What an engine reports of its steps."""
 
     total_reward: float
+    """Of these steps and those before."""
     episodes: int
     actions: NDArray[np.int64]
     diverged: bool
@@ -110,6 +115,7 @@ class Engine:
     """Runs tasks one after the other; what was learned carries over.
 
     engine.run_task(task, steps)      a new task always starts a new episode
+    engine.continue_task(steps)       goes on with it, as if the steps had been asked for at once
     engine.evaluate(reward)           what the stored policies earn under any reward, without learning
     engine.values(state)              Q_k(s, a) of all stored policies under the current task
     engine.save(path)                 `load` continues bit for bit, in any engine
@@ -129,22 +135,33 @@ class Engine:
         self.environment, self.agent, self.streams, self.limit = environment, agent, streams, limit
         self.task: Task | None = None
         """The current one; None before the first, and after `load`."""
+        self._running = False
+        self._forget_episode()
 
-    def run_task(self, task: TaskOrFunction, steps: int) -> TaskResult:
-        """Learn a new task, or a vectorised function of features, for so many steps."""
-        if isinstance(steps, bool) or not isinstance(steps, (int, np.integer)) or steps < 1:
-            raise InputError(f"steps is {steps!r}; it must be an integer, and a task has at least one step")
+    def run_task(
+        self, task: TaskOrFunction, steps: int, callback: Callback | None = None, *, every: int = 1000
+    ) -> TaskResult:
+        """Learn a new task, or a vectorised function of features, for so many steps.
+
+        `callback(result)` is called every so many steps, and after the last one, with the result so far. It
+        may evaluate and save; if it returns True, the task stops there. It changes nothing in the numbers.
+        """
+        self._check_steps(steps, every)
         started = time.perf_counter()
-        walk = self._walk(self.start_task(task), int(steps))
-        return TaskResult(
-            total_reward=walk.total_reward,
-            steps=len(walk.actions),
-            episodes=walk.episodes,
-            gpi_counts=self.agent.gpi_counts.copy(),
-            actions=walk.actions,
-            seconds=time.perf_counter() - started,
-            diverged=walk.diverged,
-        )
+        self.start_task(task)
+        return self._go_on(int(steps), callback, every, started)
+
+    def continue_task(self, steps: int, callback: Callback | None = None, *, every: int = 1000) -> TaskResult:
+        """Learn the current task for so many more steps: the episode in progress, too, goes on.
+
+        run_task(task, m) and continue_task(n) make the steps of run_task(task, m + n), to the bit. The result
+        is that of the n steps.
+        """
+        self._check_steps(steps, every)
+        if self.task is None:
+            raise InputError("there is no task to continue (a file holds none); call run_task first")
+        self.agent.refuse_if_not_ready()
+        return self._go_on(int(steps), callback, every, time.perf_counter())
 
     def start_task(self, task: TaskOrFunction) -> Task:
         """Make the agent ready for a new task, or refuse it before anything has changed."""
@@ -152,7 +169,40 @@ class Engine:
         self._check(task)
         self.agent.start_task(task)
         self.task = task
+        self._forget_episode()
         return task
+
+    def _check_steps(self, steps: Any, every: Any) -> None:
+        if isinstance(steps, bool) or not isinstance(steps, (int, np.integer)) or steps < 1:
+            raise InputError(f"steps is {steps!r}; it must be an integer, and a task has at least one step")
+        positive_integer(every, "every")
+        if self._running:
+            raise InputError("a callback may evaluate and save, but not learn: the engine is at a task")
+
+    def _go_on(self, steps: int, callback: Callback | None, every: int, started: float) -> TaskResult:
+        """Steps of the current task; in pieces if somebody wants to look."""
+        counts, actions = self.agent.gpi_counts.copy(), np.zeros(steps, dtype=np.int64)
+        total, made, episodes = 0.0, 0, 0
+        self._running = True
+        try:
+            while True:
+                walk = self._walk(steps - made if callback is None else min(every, steps - made), total)
+                actions[made : made + len(walk.actions)] = walk.actions
+                total, made, episodes = walk.total_reward, made + len(walk.actions), episodes + walk.episodes
+                result = TaskResult(
+                    total_reward=total,
+                    steps=made,
+                    episodes=episodes,
+                    gpi_counts=self.agent.gpi_counts - counts,
+                    actions=actions[:made],
+                    seconds=time.perf_counter() - started,
+                    diverged=walk.diverged,
+                )
+                stops = callback is not None and callback(result)
+                if stops or walk.diverged or made == steps:
+                    return result
+        finally:
+            self._running = False
 
     def evaluate(
         self,
@@ -238,10 +288,14 @@ class Engine:
         return {"agent": self.agent.state_dict(), "streams": self.streams.state_dict()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continue bit for bit from the state of an engine, of either kind, whose agent was built alike."""
+        """Continue bit for bit from the state of an engine, of either kind, whose agent was built alike.
+
+        A state holds what was learned, not the task in progress: run_task comes next.
+        """
         self.agent.load_state_dict(state["agent"])
         self.streams.load_state_dict(state["streams"])
         self.task = None
+        self._forget_episode()
 
     def save(self, path: str | Path) -> None:
         """Write the state to one file; `load` continues bit for bit, in any engine."""
@@ -251,8 +305,15 @@ class Engine:
         """Continue from a file; one that does not fit is refused before anything has changed."""
         self.load_state_dict(read_checkpoint(Path(path), self.agent.description))
 
-    def _walk(self, task: Task, steps: int) -> Walk:
-        """The steps of a task that the agent has just started; counts are left in the agent."""
+    def _walk(self, steps: int, total_reward: float) -> Walk:
+        """The next steps of the current task; counts are left in the agent.
+
+        Rewards are added to `total_reward`, so that they add up alike in pieces and at once.
+        """
+        raise NotImplementedError
+
+    def _forget_episode(self) -> None:
+        """The next step begins an episode."""
         raise NotImplementedError
 
 

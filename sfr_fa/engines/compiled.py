@@ -1,4 +1,4 @@
-"""The compiled engine: a whole task in one call of the loop, in any world, for agents of parts it knows."""
+"""The compiled engine: many steps in one call of the loop, in any world, for agents of parts it knows."""
 
 from __future__ import annotations
 
@@ -31,6 +31,8 @@ class CompiledEngine(Engine):
     """Runs `sfr_fa.kernels.loop.run_task` on an agent's weights, in a copy of the environment's world."""
 
     name = "compiled"
+    _steps_of_episode: int
+    """Of the episode in progress; 0 if the next step begins one."""
 
     def __init__(
         self,
@@ -54,24 +56,30 @@ class CompiledEngine(Engine):
     def _check(self, task: Task) -> None:
         packing.pack_rewards(task, self.space, self.family.feature_dtype)
 
-    def _walk(self, task: Task, steps: int) -> Walk:
+    def _walk(self, steps: int, total_reward: float) -> Walk:
         agent, family, K = self.agent, self.family, len(self.agent.participants)
-        rewards = packing.pack_rewards(task, self.space, family.feature_dtype)
+        assert self.task is not None
+        before = loop.Before(agent.steps_of_task, self._steps_of_episode, total_reward)
+        # What fails on the way leaves the world somewhere: the next step begins an episode then.
+        self._forget_episode()
+        rewards = packing.pack_rewards(self.task, self.space, family.feature_dtype)
         values: Any = family.pack(
             agent.participants, packing.readouts_of(agent, agent.participants), steps, self._bases_for(K)
         )
         cumulant = packing.pack_cumulant(agent, self.space, family)
         reward_model = packing.pack_reward_model(agent, values.readouts[-1], family.reward_dtype)
         record = loop.Record(np.zeros(steps, np.int64), np.zeros(K, np.int64))
-        total, episodes, made, ending = self._run(
+        after, episodes, ending = self._run(
             loop_for(self.world.__class__),
             self.world,
             rewards,
             values,
             cumulant,
             reward_model,
-            packing.pack_rates(agent),
+            packing.dtype_of(agent).type(agent.gamma),
+            packing.pack_rates(agent, steps),
             self.episodes,
+            before,
             record,
             packing.new_room(agent, self.space, family, len(cumulant.H_now)),
             agent.state_dim,
@@ -83,8 +91,12 @@ class CompiledEngine(Engine):
         family.unpack(values)
         packing.unpack_cumulant(cumulant, agent)
         packing.unpack_reward_model(reward_model, agent)
+        made, self._steps_of_episode = after.steps - before.steps, after.steps_of_episode
         agent.take_over(made, record.gpi_counts, diverged=ending == loop.DIVERGED)
-        return Walk(total, episodes, record.actions[:made], diverged=ending == loop.DIVERGED)
+        return Walk(after.total_reward, episodes, record.actions[:made], diverged=ending == loop.DIVERGED)
+
+    def _forget_episode(self) -> None:
+        self._steps_of_episode = 0
 
     def _evaluate(self, trip: Trip) -> Evaluation:
         agent, family, policies = self.agent, self.family, trip.contest.policies

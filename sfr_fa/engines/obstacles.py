@@ -88,6 +88,8 @@ def network_obstacle(agent: GpiAgent) -> str | None:
 def feature_obstacle(environment: gymnasium.Env[Any, Any], agent: GpiAgent) -> str | None:
     """Why an agent of other features cannot be compiled: code checks none, and may know them by number."""
     space, features = environment.get_wrapper_attr("feature_space"), agent.feature_map
+    if any(isinstance(known, DiscreteFeatures) and known.grow for known in (space, features.space)):
+        return "its set of features may grow, and compiled code knows features by their number"
     if isinstance(agent.cumulant, (Indicator, OneStepModel)) and agent.cumulant.space != space:
         return "its feature space is not that of the environment, by which compiled code numbers features"
     if isinstance(features, EnvironmentFeatures):

@@ -262,17 +262,19 @@ def unpack_cumulant(cumulant: loop.Cumulant, agent: GpiAgent) -> None:
 # --- Numbers and room -----------------------------------------------------------------------------
 
 
-def pack_rates(agent: GpiAgent) -> loop.Rates:
-    """In the agent's precision, so that they do not turn float32 arithmetic into float64."""
-    real, rule, cumulant = dtype_of(agent).type, agent.readout_rule, agent.cumulant
-    alpha = agent.policies.optimisers[-1].param_groups[0]["lr"]
+def pack_rates(agent: GpiAgent, steps: int) -> loop.Rates:
+    """Of the next steps, in the agent's precision, so that they do not turn float32 into float64."""
+    real = dtype_of(agent).type
     groups = agent.shape.groups if agent.loss is squares_averaged_over_dimensions else 1
-    return loop.Rates(
-        gamma=real(agent.gamma),
-        epsilon=agent.epsilon,
-        value=real(2 * alpha / groups),
-        reward=real(rule.learning_rate if isinstance(rule, LearnedOnline) else 0.0),
-        model=real(cumulant.learning_rate if isinstance(cumulant, OneStepModel) else 0.0),
+    first = agent.steps_of_task
+    if not agent.schedules.vary:
+        now = agent.schedules.at(first)
+        return loop.ConstantRates(
+            now.epsilon, real(2 * now.value / groups), real(now.reward), real(now.model)
+        )
+    epsilon, value, reward, model = np.array([agent.schedules.at(first + t) for t in range(steps)]).T
+    return loop.ScheduledRates(
+        epsilon.copy(), (2 * value / groups).astype(real), reward.astype(real), model.astype(real)
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,41 +20,70 @@ from sfr_fa.tasks import Task, check_task, rewards_of
 from sfr_theory.errors import InputError
 
 
+@dataclass
+class _Episode:
+    """An episode in progress."""
+
+    state: Any
+    steps: int = 0
+
+
 class ReferenceEngine(Engine):
     """Loops over `env.step`, `agent.act` and `agent.learn`."""
 
     name = "reference"
+    _episode: _Episode | None
+    """The one in progress; None if the next step begins one."""
 
     def _check(self, task: Task) -> None:
         if self.environment.has_wrapper_attr("feature_space"):
             check_task(task, self.environment.get_wrapper_attr("feature_space"))
 
-    def _walk(self, task: Task, steps: int) -> Walk:
-        environment, agent = self.environment, self.agent
-        environment.unwrapped.np_random = self.streams.environment
-        state, _ = environment.reset(options={"task": task})
-        total_reward, episodes, steps_of_episode = 0.0, 1, 0
-        actions: list[int] = []
-        for _ in range(steps):
+    def _walk(self, steps: int, total_reward: float) -> Walk:
+        environment, agent, task = self.environment, self.agent, self.task
+        assert task is not None
+        episodes, actions = 0, np.zeros(steps, dtype=np.int64)
+        episode = self._current_episode()
+        # What fails on the way leaves the environment somewhere: the next step begins an episode then.
+        self._forget_episode()
+        for t in range(steps):
+            if episode is None:
+                # The environment is told its task once, and keeps it.
+                options = None if agent.steps_of_task else {"task": task}
+                episode = _Episode(environment.reset(options=options)[0])
+                episodes += 1
             try:
-                action = agent.act(state)
-                actions.append(action)
+                actions[t] = action = agent.act(episode.state)
                 next_state, reward, terminated, truncated, info = environment.step(action)
-                steps_of_episode += 1
-                truncated = truncated or steps_of_episode == self.limit.steps
-                terminal = terminated or (truncated and self.limit.is_terminal)
-                features = info.get("features")
-                total_reward += float(reward)
-                agent.learn(Transition(state, action, float(reward), features, next_state, bool(terminal)))
-                if len(actions) == 1:
-                    _warn_of_another_reward(task, features, float(reward))
+                episode.steps += 1
+                truncated = truncated or episode.steps == self.limit.steps
+                terminal = bool(terminated or (truncated and self.limit.is_terminal))
+                features, reward = info.get("features"), float(reward)
+                total_reward += reward
+                first = agent.steps_of_task == 0
+                agent.learn(Transition(episode.state, action, reward, features, next_state, terminal))
+                if first:
+                    _warn_of_another_reward(task, features, reward)
             except DivergedError:
-                return Walk(total_reward, episodes, np.array(actions, dtype=np.int64), diverged=True)
-            state = next_state
-            if (terminated or truncated) and len(actions) < steps:
-                state, _ = environment.reset()
-                episodes, steps_of_episode = episodes + 1, 0
-        return Walk(total_reward, episodes, np.array(actions, dtype=np.int64), diverged=False)
+                return Walk(total_reward, episodes, actions[: t + 1], diverged=True)
+            episode.state = next_state
+            if terminated or truncated:
+                episode = None
+        self._episode = episode
+        return Walk(total_reward, episodes, actions, diverged=False)
+
+    def _current_episode(self) -> _Episode | None:
+        """The episode in progress, if the environment is still in it."""
+        noise = self.streams.environment
+        if self._episode is not None and self.environment.unwrapped.np_random is not noise:
+            raise InputError(
+                "someone else has used the environment since; to continue a task, give each engine its own"
+            )
+        self.environment.unwrapped.np_random = noise
+        return self._episode
+
+    def _forget_episode(self) -> None:
+        self._episode = None
 
     def _evaluate(self, trip: Trip) -> Evaluation:
         environment, agent = trip.environment, self.agent

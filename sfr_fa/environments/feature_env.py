@@ -51,7 +51,10 @@ class TaskRewards:
     def of_features(self, features: Any) -> tuple[float, dict[str, Any]]:
         """Reward and info of a feature vector."""
         if isinstance(self.feature_space, DiscreteFeatures):
-            return self.of_index(self.feature_space.index_of(features))
+            index = self.feature_space.observe(features)
+            if index >= len(self._table[0]):
+                self.set_task(self.task)  # the set has grown
+            return self.of_index(index)
         values = self.feature_space.check(features).copy()
         return float(rewards_of(self.task, values)), {"features": values}
 

@@ -11,6 +11,9 @@ Two things differ from a literal transcription, and neither changes a number:
   has changed. At a terminal s_{t+1} nothing is evaluated, since gamma_t = 0.
 - GPI may leave out policies that cannot win (`sfr_fa.kernels.gpi`).
 
+A task may be run in pieces: the loop begins where `before` says, which changes no number, either. World,
+weights and generators are what the piece before has left.
+
 Whatever is random comes from two generators, in the order of the reference: the world's, and two uniform
 numbers per step for exploration.
 """
@@ -121,15 +124,76 @@ compile_methods(Rewards, **UNCHECKED)
 # --- What else an agent is made of ----------------------------------------------------------------
 
 
-class Rates(NamedTuple):
-    """Numbers of the learning rules."""
+class Rates(Protocol):
+    """Numbers of the learning rules at step t of the loop."""
 
-    gamma: float
+    def epsilon_at(self, t: int) -> float:
+        """How often an action is drawn at random."""
+
+    def value_at(self, t: int) -> float:
+        """2 alpha: the 2 of the square included; divided by n where the loss is averaged over dimensions."""
+
+    def reward_at(self, t: int) -> float:
+        """Of the reward model."""
+
+    def model_at(self, t: int) -> float:
+        """beta, of the one-step model."""
+
+
+class ConstantRates(NamedTuple):
+    """The same at every step."""
+
     epsilon: float
     value: float
-    """2 alpha: the 2 of the square included; divided by n where the loss is averaged over n dimensions."""
     reward: float
     model: float
+
+    def epsilon_at(self, t: int) -> float:
+        return self.epsilon
+
+    def value_at(self, t: int) -> float:
+        return self.value
+
+    def reward_at(self, t: int) -> float:
+        return self.reward
+
+    def model_at(self, t: int) -> float:
+        return self.model
+
+
+class ScheduledRates(NamedTuple):
+    """One for each step, (T,)."""
+
+    epsilon: FloatArray
+    value: Reals
+    reward: Reals
+    model: Reals
+
+    def epsilon_at(self, t: int) -> float:
+        return self.epsilon[t]
+
+    def value_at(self, t: int) -> float:
+        return self.value[t]
+
+    def reward_at(self, t: int) -> float:
+        return self.reward[t]
+
+    def model_at(self, t: int) -> float:
+        return self.model[t]
+
+
+compile_methods(Rates, **UNCHECKED)
+
+
+class Before(NamedTuple):
+    """How far a task is when the loop begins; all 0 at the first step of a task."""
+
+    steps: int
+    """Steps of the task."""
+    steps_of_episode: int
+    """Of the episode in progress; 0 if the next step begins one."""
+    total_reward: float
+    """To which the rewards of the loop are added."""
 
 
 class Limit(NamedTuple):
@@ -208,14 +272,21 @@ class Room(NamedTuple):
 
 @part()
 def learn_reward(model: RewardModel, phi: Reals, reward: float, rate: float) -> None:
-    """One step of SGD on (r_t - R~(phi_t))^2, and v_d = R~(p_d) after it."""
+    """One step of SGD on (r_t - R~(phi_t))^2."""
     copy_to(phi, model.phi)
     model.reward[0] = reward
     if model.kind == LINEAR:
         learn_linear_reward(model.W1[0], model.phi, model.reward[0], rate)
-        read_linear_reward(model.W1[0], model.points, model.readout)
     else:
         learn_mlp_reward(model.W1, model.b1, model.W2, model.b2, model.phi, model.reward[0], rate)
+
+
+@part()
+def read_reward(model: RewardModel) -> None:
+    """v_d = R~(p_d)."""
+    if model.kind == LINEAR:
+        read_linear_reward(model.W1[0], model.points, model.readout)
+    else:
         read_mlp_reward(model.W1, model.b1, model.W2, model.b2, model.points, model.readout)
 
 
@@ -228,18 +299,20 @@ def run_task(
     values: Values,
     cumulant: Cumulant,
     reward_model: RewardModel,
+    gamma: float,
     rates: Rates,
     limit: Limit,
+    before: Before,
     record: Record,
     room: Room,
     state_dim: int,
     num_actions: int,
     noise: np.random.Generator,
     exploration: np.random.Generator,
-) -> tuple[float, int, int, int]:
-    """Learn for T steps, in place: total reward, episodes begun, steps made, and how it ended."""
-    world, rewards, values, cumulant, reward_model, room = borrowed(
-        (world, rewards, values, cumulant, reward_model, room)
+) -> tuple[Before, int, int]:
+    """Learn for T steps, in place: how far the task is, episodes begun, and how it ended."""
+    world, rewards, values, cumulant, reward_model, rates, room = borrowed(
+        (world, rewards, values, cumulant, reward_model, rates, room)
     )
     i, D = record.gpi_counts.shape[0] - 1, room.c_t.shape[0]
     state, next_state, c_t, error_i, error_c = (
@@ -247,18 +320,23 @@ def run_task(
     )  # fmt: skip
     learns_features, learns_reward = cumulant.H_now.shape[0] > 0, reward_model.kind != GIVEN
     phi = room.learned_phi if learns_features else room.phi
+    if learns_reward and before.steps > 0:
+        # As the steps before have left it; where v was read in between, it was rounded in another way.
+        read_reward(reward_model)
     values.begin_task()
 
-    total_reward, episodes, steps_of_episode = 0.0, 0, 0
-    new_episode = True
+    total_reward, episodes, steps_of_episode = before.total_reward, 0, before.steps_of_episode
+    new_episode = steps_of_episode == 0
     c = i
     T = record.actions.shape[0]
     for t in range(T):
         # if new_episode: s_t <- initial state
         if new_episode:
-            new_episode, steps_of_episode = False, 0
+            steps_of_episode = 0
             episodes += 1
             world.reset(noise)
+        if new_episode or t == 0:
+            new_episode = False
             fill(state, 0.0)
             world.encode(state[:state_dim])
             # c <- argmax_k max_a sum_d value_k(s_t, a)_d v_i,d; later in an episode it is known already
@@ -267,7 +345,7 @@ def run_task(
 
         # With probability epsilon select a random action a_t, otherwise a_t <- argmax_a of policy c
         explores, which = exploration.random(), exploration.random()
-        action = int(which * num_actions) if explores < rates.epsilon else values.greedy_action(c)
+        action = int(which * num_actions) if explores < rates.epsilon_at(t) else values.greedy_action(c)
         record.actions[t] = action
         values.recall(c, action, state, error_i, error_c)
 
@@ -277,7 +355,7 @@ def run_task(
         world.encode(next_state[:state_dim])
         feature, reward = rewards.observe(world, room.phi)
         if feature < 0:
-            return total_reward, episodes, t + 1, OUTSIDE
+            return Before(before.steps + t + 1, 0, total_reward), episodes, OUTSIDE
         total_reward += reward
         steps_of_episode += 1
 
@@ -285,7 +363,8 @@ def run_task(
         if learns_features:
             learned_features(cumulant.H_now, cumulant.H_next, state, next_state, phi)
         if learns_reward:
-            learn_reward(reward_model, phi, reward, rates.reward)
+            learn_reward(reward_model, phi, reward, rates.reward_at(t))
+            read_reward(reward_model)
             values.readout_changed()
 
         # Update the feature model p~; c_t is what the policies sum up
@@ -302,9 +381,9 @@ def run_task(
             model_rows = cumulant.one_step[action * D : (action + 1) * D]
             predict_feature(model_rows, state, room.logits, c_t)
             if cumulant.kind == OF_DELTA_MODEL:
-                delta_steps(c_t, feature, rates.model, room.steps)
+                delta_steps(c_t, feature, rates.model_at(t), room.steps)
             else:
-                square_steps(c_t, feature, rates.model, room.steps)
+                square_steps(c_t, feature, rates.model_at(t), room.steps)
             move_one_step_model(model_rows, state, room.steps, room.logits, c_t)
 
         # if s_{t+1} is terminal: gamma_t <- 0, new_episode <- true; else gamma_t <- gamma
@@ -315,17 +394,17 @@ def run_task(
             error_i[d] = c_t[d] - error_i[d]
             error_c[d] = c_t[d] - error_c[d]
         if bootstraps:
-            values.add_next(world.cell(), c, next_state, rates.gamma, error_i, error_c)
+            values.add_next(world.cell(), c, next_state, gamma, error_i, error_c)
 
         # Update theta_i, and theta_c if c is not i: |c_t + gamma_t value(s_{t+1}, abar) - value(s_t, a_t)|^2
-        finite = values.descend(c, action, state, error_i, error_c, rates.value)
+        finite = values.descend(c, action, state, error_i, error_c, rates.value_at(t))
         if learns_reward:
             finite = finite and all_finite(reward_model.readout)
         if not finite:
-            return total_reward, episodes, t + 1, DIVERGED
+            return Before(before.steps + t + 1, 0, total_reward), episodes, DIVERGED
 
         # s_t <- s_{t+1}: all values are known but for those that have just learned
         if not new_episode:
             state, next_state = next_state, state
             c = values.look_again(c, action, state)
-    return total_reward, episodes, T, FINISHED
+    return Before(before.steps + T, 0 if new_episode else steps_of_episode, total_reward), episodes, FINISHED

@@ -208,17 +208,26 @@ class RunFolder:
     # --- The manifest
 
     def start(self, config: Mapping[str, Any], trials: Sequence[str], provenance: Mapping[str, Any]) -> None:
-        """Write the manifest of a new run; a folder that another config has filled is refused."""
+        """Write the manifest of a new run; a folder that another config has filled is refused.
+
+        One in which no trial has finished, and none is running, may have another config.
+        """
         path = self.path / "manifest.json"
         if path.exists():
             known = read_signed(path, RUN_FORMAT)["config"]
             difference = first_difference(known, json.loads(json.dumps(config)))
-            if difference:
+            if not difference:
+                return
+            if any(map(_is_locked, self.unfinished.rglob("*.lock"))):
+                raise InputError(f"{self.path} is being filled with another config: {difference}; stop that")
+            if any(self.path.rglob("*.csv")):
                 raise InputError(
                     f"{self.path} holds results of another config under this name: {difference}; choose "
                     f"another --results folder or another name, or move these results away"
                 )
-            return
+            with output_errors(path):
+                shutil.rmtree(self.unfinished, ignore_errors=True)  # what another config has begun
+                path.unlink()
         if self.path.exists() and any(self.path.rglob("*.csv")):
             raise InputError(f"{self.path} holds results but no manifest.json that says what they are")
         write_new(path, signed({

@@ -113,8 +113,22 @@ def test_nothing_is_overwritten(folder):
     assert folder.read_result(KEY).rows == (row(0), row(1))
 
 
+def test_a_config_may_change_until_a_trial_has_finished(folder):
+    """What the old one had begun is gone; while it is running, it may not."""
+    folder.start({"name": "tiny", "seed": 1}, [KEY], {})
+    checkpoint = folder.checkpoint_path(KEY, 1)
+    with folder.working_on(KEY):
+        checkpoint.write_text("of another seed")
+        with pytest.raises(InputError, match=r"seed was 1 and is 2; stop"):
+            folder.start({"name": "tiny", "seed": 2}, [KEY], {})
+    folder.start({"name": "tiny", "seed": 2}, [KEY], {})
+    assert folder.manifest()["config"]["seed"] == 2
+    assert not checkpoint.exists()
+
+
 def test_a_changed_config_is_refused(folder):
     folder.start({"name": "tiny", "seed": 3}, [KEY], {})
+    write(folder)
     with pytest.raises(InputError, match="seed was 3 and is 4"):
         folder.start({"name": "tiny", "seed": 4}, [KEY], {})
 

@@ -150,15 +150,30 @@ class TestRewards:
         task = AdditiveTask((np.sin, np.square))
         assert task.reward([0.3, 2.0]) == pytest.approx(math.sin(0.3) + 4.0)
 
-    def test_a_function_of_one_vector_can_be_vectorised(self):
-        def best_of_two(phi):
-            return max(phi[0], 2 * phi[1])
-
-        with pytest.raises(InputError, match=r"shape \(3,\) where \(2,\) is needed.*vectorize"):
-            FunctionTask(lambda phi: phi[0]).reward(np.zeros((2, 3)))
-        task = FunctionTask(np.vectorize(best_of_two, signature="(n)->()"))
+    @pytest.mark.parametrize(
+        "best_of_two",
+        [
+            lambda phi: max(phi[0], 2 * phi[1]),
+            lambda phi: phi[0] if phi[0] > 2 * phi[1] else 2 * phi[1],
+            np.vectorize(lambda phi: max(phi[0], 2 * phi[1]), signature="(n)->()"),
+            lambda phi: np.maximum(phi[..., 0], 2 * phi[..., 1]),
+        ],
+    )
+    def test_a_function_may_be_of_one_vector_or_vectorised(self, best_of_two):
+        task = FunctionTask(best_of_two)
+        # Of as many vectors as dimensions: what is not vectorised might be taken for a row of rewards.
         np.testing.assert_array_equal(task.reward([[1.0, 0.0], [1.0, 3.0]]), [1.0, 6.0])
+        np.testing.assert_array_equal(task.reward(np.ones((2, 3, 2))), np.full((2, 3), 2.0))
         assert task.reward([1.0, 0.25]) == 1.0
+
+    def test_a_function_of_tables_is_asked_at_once(self):
+        np.testing.assert_array_equal(FunctionTask(lambda phi: phi[:, 1]).reward([[1.0, 2.0]]), [2.0])
+        with pytest.raises(InputError, match="one vector, or be vectorised"):
+            FunctionTask(lambda phi: phi[:, 5]).reward([[1.0, 2.0]])
+
+    def test_a_component_need_not_be_vectorised(self):
+        task = AdditiveTask((lambda x: 1.0 if x > 0.5 else 0.0, abs))
+        np.testing.assert_array_equal(task.reward([[0.7, -2.0], [0.2, 1.0]]), [3.0, 1.0])
 
     @pytest.mark.parametrize(
         ("make", "sentence"),
@@ -174,7 +189,7 @@ class TestRewards:
             (lambda: AdditiveTask((1.0,)), "a function r_k"),
             (lambda: FunctionTask(3), "needs a function"),
             (lambda: FunctionTask(lambda phi: phi[..., 0] + math.nan).reward([1.0]), "finite"),
-            (lambda: AdditiveTask((lambda x: 1.0,)).reward(np.zeros((2, 1))), r"components\[0\] returned"),
+            (lambda: AdditiveTask((lambda x: [x, x],)).reward(np.zeros((2, 1))), r"components\[0\] returned"),
             (lambda: LinearTask([1.0]).reward([1.0, 2.0]), "vectors of 1 features"),
         ],
     )
@@ -189,7 +204,7 @@ class TestRewards:
         assert isinstance(check_task(sample_racer_task(rng), RACER_FEATURES), Task)
         assert isinstance(check_task(lambda phi: phi[..., 0], RACER_FEATURES), FunctionTask)
         for bad, sentence in (
-            (lambda phi: 0.0, "vectorised"),
+            (lambda phi: phi, "vectorised"),
             (3, "3 is neither"),
             (LinearTask, "is neither"),
         ):

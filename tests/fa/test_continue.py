@@ -1,0 +1,346 @@
+"""Tasks in pieces are the whole to the bit, in both engines; callbacks, schedules, other rates on loading."""
+
+import gymnasium
+import numpy as np
+import pytest
+import torch
+
+from examples.own_world import environment as keys_and_doors
+from sfr_fa.agents import DivergedError, FeatureSubnetworks, make_agent
+from sfr_fa.agents.gpi_policies import Recent
+from sfr_fa.engines import EpisodeLimit, make_engine
+from sfr_fa.feature_spaces import DiscreteFeatures
+from sfr_fa.tasks import LinearTask
+from sfr_theory.errors import InputError
+from tests.fa.agent_checks import small_agent
+from tests.fa.engine_checks import AGENTS, RATES, assert_same_agents, engine_of, next_task, weights_of
+from tests.fa.test_evaluate import assert_equal_trees
+from tests.fa.test_kernels_racer import an_engine as racer_engine
+
+ENGINES = ("compiled", "reference")
+ONES = LinearTask(np.ones(5))
+
+
+def same_ending(one, other):
+    """All that the next steps depend on is equal, to the bit."""
+    assert_equal_trees(one.state_dict(), other.state_dict())
+
+
+# --- Pieces -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ENGINES)
+@pytest.mark.parametrize("agent", AGENTS)
+def test_pieces_of_a_task_are_the_whole_task_to_the_bit(agent, kind):
+    pieces = (1, 13, 26) if kind == "compiled" else (7, 13)
+    whole, parts = (engine_of(kind, agent, limit=EpisodeLimit(9)) for _ in range(2))
+    for _ in range(3):
+        task, same = next_task(whole, agent), next_task(parts, agent)
+        at_once = whole.run_task(task, sum(pieces))
+        results = [parts.run_task(same, pieces[0]), *(parts.continue_task(n) for n in pieces[1:])]
+        np.testing.assert_array_equal(at_once.actions, np.concatenate([r.actions for r in results]))
+        np.testing.assert_array_equal(at_once.gpi_counts, sum(r.gpi_counts for r in results))
+        assert at_once.episodes == sum(r.episodes for r in results) > 1
+        assert at_once.total_reward == pytest.approx(sum(r.total_reward for r in results), abs=1e-12)
+        assert [r.steps for r in results] == list(pieces)
+        same_ending(whole, parts)
+
+
+@pytest.mark.parametrize("kind", ENGINES)
+def test_pieces_in_the_racer_in_a_world_of_ones_own_and_with_the_filter(kind):
+    def racers():
+        return racer_engine(kind, "CSFR-R"), LinearTask([1, 0, -1])
+
+    def worlds():
+        settings = {"seed": 3, "learning_rate": 0.05, "dtype": torch.float64}
+        return make_engine(kind, keys_and_doors(), "SFR", **settings), LinearTask([0, 1, 0, 1])
+
+    def many():
+        engine = engine_of(kind, "SF")
+        for _ in range(9):
+            engine.run_task(next_task(engine, "SF"), 10)
+        return engine, ONES
+
+    for make in (racers, worlds, many):
+        (whole, task), (parts, _) = make(), make()
+        actions = whole.run_task(task, 60).actions
+        results = [parts.run_task(task, 20), parts.continue_task(23), parts.continue_task(17)]
+        np.testing.assert_array_equal(actions, np.concatenate([r.actions for r in results]))
+        same_ending(whole, parts)
+
+
+class Corridor(gymnasium.Env):
+    """Nine cells with a slippery floor; an episode takes its time."""
+
+    observation_space = gymnasium.spaces.Box(0.0, 1.0, (9,))
+    action_space = gymnasium.spaces.Discrete(2)
+    feature_space = DiscreteFeatures([[0.0], [1.0]])
+    resets = 0
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.place, self.resets = 4, self.resets + 1
+        return np.eye(9)[self.place], {}
+
+    def step(self, action):
+        self.place += 1 if (action == 1) != (self.np_random.random() < 0.3) else -1
+        phi = [float(self.place == 8)]
+        return np.eye(9)[self.place], phi[0], self.place in (0, 8), False, {"features": phi}
+
+
+def test_any_gymnasium_environment_goes_on_where_it_was():
+    whole, parts = (make_engine("reference", Corridor(), "SFR", seed=1) for _ in range(2))
+    task = LinearTask([1.0])
+    actions = whole.run_task(task, 50).actions
+    results = [parts.run_task(task, 1), *(parts.continue_task(1) for _ in range(49))]
+    np.testing.assert_array_equal(actions, np.concatenate([r.actions for r in results]))
+    assert whole.environment.resets == parts.environment.resets > 1
+    same_ending(whole, parts)
+
+
+def test_an_environment_that_someone_else_has_used_is_not_continued_in():
+    environment = Corridor()
+    one, other = (make_engine("reference", environment, "SFR", seed=seed) for seed in (1, 2))
+    one.run_task(LinearTask([1.0]), 1)
+    other.run_task(LinearTask([1.0]), 1)
+    with pytest.raises(InputError, match="give each engine its own"):
+        one.continue_task(1)
+
+
+@pytest.mark.parametrize("kind", ENGINES)
+def test_there_must_be_a_task_to_continue(kind, tmp_path):
+    engine = engine_of(kind, "SFR")
+    with pytest.raises(InputError, match="run_task"):
+        engine.continue_task(5)
+    engine.run_task(ONES, 5)
+    for steps in (0, 2.5, True):
+        with pytest.raises(InputError, match="steps"):
+            engine.continue_task(steps)
+    engine.save(tmp_path / "engine")
+    engine.load(tmp_path / "engine")
+    with pytest.raises(InputError, match="run_task"):
+        engine.continue_task(5)
+
+
+@pytest.mark.parametrize("kind", ENGINES)
+def test_a_diverged_task_is_not_continued(kind):
+    engine = engine_of(kind, "SFR", learning_rate=5.0)
+    assert engine.run_task(ONES, 3000).diverged
+    with pytest.raises(DivergedError):
+        engine.continue_task(5)
+
+
+# --- Callbacks --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ENGINES)
+@pytest.mark.parametrize("agent", ["SFR-R", "MB SFR"])
+def test_a_callback_sees_the_curve_and_changes_nothing(agent, kind, tmp_path):
+    plain, watched = (engine_of(kind, agent) for _ in range(2))
+    seen, earned = [], []
+
+    def look(result):
+        seen.append((result.steps, len(result.actions), result.gpi_counts.sum()))
+        earned.append(watched.evaluate(ONES, episodes=1, episode_steps=5).lengths[0])
+        watched.save(tmp_path / "on the way")
+        weights_of(watched)
+
+    for _ in range(2):
+        seen.clear()
+        task, same = next_task(plain, agent), next_task(watched, agent)
+        one, other = plain.run_task(task, 50), watched.run_task(same, 50, look, every=20)
+        assert seen == [(20, 20, 20), (40, 40, 40), (50, 50, 50)]
+        np.testing.assert_array_equal(one.actions, other.actions)
+        assert (one.total_reward, one.episodes) == (other.total_reward, other.episodes)
+        np.testing.assert_array_equal(one.gpi_counts, other.gpi_counts)
+        same_ending(plain, watched)
+    assert earned == [5] * 6
+
+
+@pytest.mark.parametrize("kind", ENGINES)
+def test_a_callback_may_stop_the_task_which_can_be_continued(kind):
+    stopped, whole = (engine_of(kind, "SFR") for _ in range(2))
+    result = stopped.run_task(ONES, 100, lambda result: result.steps >= 30, every=10)
+    assert result.steps == len(result.actions) == 30
+    rest = stopped.continue_task(20, lambda result: None, every=7)
+    assert rest.steps == 20
+    whole.run_task(ONES, 50)
+    same_ending(stopped, whole)
+
+
+@pytest.mark.parametrize("kind", ENGINES)
+def test_a_callback_that_fails_or_wants_to_learn(kind):
+    engine, whole = (engine_of(kind, "SFR") for _ in range(2))
+
+    def learn(result):
+        engine.continue_task(5)
+
+    def fail(result):
+        raise RuntimeError("no more")
+
+    with pytest.raises(InputError, match="callback may evaluate"):
+        engine.run_task(ONES, 20, learn, every=10)
+    with pytest.raises(RuntimeError, match="no more"):
+        engine.continue_task(20, fail, every=10)
+    engine.continue_task(10)
+    whole.run_task(ONES, 30)
+    same_ending(engine, whole)
+    with pytest.raises(InputError, match="every"):
+        engine.run_task(ONES, 20, fail, every=0)
+
+
+def test_without_a_callback_there_is_one_piece():
+    engine = engine_of("compiled", "SFR")
+    calls, walk = [], engine._walk
+    engine._walk = lambda *arguments: calls.append(arguments) or walk(*arguments)
+    engine.run_task(ONES, 5000)
+    assert calls == [(5000, 0.0)]
+
+
+# --- Schedules --------------------------------------------------------------------------------------
+
+
+def decaying(value):
+    return lambda t: value / (1 + t / 7)
+
+
+@pytest.mark.parametrize("agent", ["Q", "SF-R", "SFR", "MB SFR-R", "CSFR"])
+def test_schedules_in_both_engines(agent):
+    scheduled = {rate: decaying(value) for rate, value in RATES.items()}
+    spec = engine_of("reference", agent).agent.schedules
+    used = {name: scheduled[name] for name in RATES if getattr(spec, name) is not None}
+    used["epsilon"] = lambda t: 0.9 / (1 + t)
+    pair = [engine_of(kind, agent, **used) for kind in ENGINES]
+    assert [engine.name for engine in pair] == list(ENGINES)
+    constant = engine_of("compiled", agent)
+    for _ in range(3):
+        results = [engine.run_task(next_task(engine, agent), 20) for engine in pair]
+        more = [engine.continue_task(20) for engine in pair]
+        np.testing.assert_array_equal(results[0].actions, results[1].actions)
+        np.testing.assert_array_equal(more[0].actions, more[1].actions)
+        constant.run_task(next_task(constant, agent), 40)
+    assert_same_agents(*pair, 1e-10)
+    assert not np.array_equal(weights_of(pair[0]), weights_of(constant))
+
+
+@pytest.mark.parametrize("kind", ENGINES)
+def test_a_schedule_that_is_constant_is_the_constant(kind):
+    ends = []
+    for settings in ({}, {"epsilon": lambda t: 0.2, "learning_rate": lambda t: RATES["learning_rate"]}):
+        engine = engine_of(kind, "SFR", **settings)
+        for _ in range(2):
+            engine.run_task(next_task(engine, "SFR"), 40)
+        ends.append(weights_of(engine))
+    np.testing.assert_array_equal(*ends)
+
+
+@pytest.mark.parametrize("kind", ENGINES)
+def test_the_step_is_that_of_the_task(kind):
+    """Counted on where the task is continued, and from 0 in the next one."""
+    asked = []
+
+    def epsilon(t):
+        asked.append(t)
+        return 0.5
+
+    engine = engine_of(kind, "SFR", epsilon=epsilon)
+    for run, steps in ((engine.run_task, range(4)), (None, range(4, 7)), (engine.run_task, range(5))):
+        asked.clear()
+        run(ONES, len(steps)) if run else engine.continue_task(len(steps))
+        assert sorted(set(asked)) == list(steps)
+
+
+@pytest.mark.parametrize("kind", ENGINES)
+def test_a_rate_of_zero_learns_nothing_from_there_on(kind):
+    engine = engine_of(kind, "SFR", learning_rate=lambda t: 0.01 if t < 10 else 0.0)
+    engine.run_task(ONES, 10)
+    before = weights_of(engine)
+    engine.continue_task(10)
+    np.testing.assert_array_equal(weights_of(engine), before)
+
+
+@pytest.mark.parametrize(
+    ("settings", "place"),
+    [
+        ({"epsilon": lambda t: 1.5}, r"epsilon\(0\)"),
+        ({"learning_rate": lambda t: -1.0}, r"learning_rate\(0\)"),
+        ({"learning_rate": lambda t: None}, r"learning_rate\(0\)"),
+        ({"epsilon": lambda t: 0.1 if t < 5 else 7}, r"epsilon\(5\)"),
+        ({"learning_rate": lambda t: 0.1 if t < 5 else np.nan}, r"learning_rate\(5\)"),
+    ],
+)
+@pytest.mark.parametrize("kind", ENGINES)
+def test_a_schedule_that_is_none_is_named_with_the_step(kind, settings, place):
+    with pytest.raises(InputError, match=place):
+        engine_of(kind, "SFR", **settings).run_task(ONES, 20)
+
+
+def test_epsilon_can_be_set_on_an_agent():
+    agent = small_agent("SFR")
+    agent.epsilon = lambda t: 0.25
+    assert agent.schedules.at(3).epsilon == 0.25
+    with pytest.raises(InputError, match="epsilon"):
+        agent.epsilon = -1
+
+
+# --- What is saved is what was learned --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ENGINES)
+@pytest.mark.parametrize("agent", ["SFR", "SF-R", "MB SFR"])
+def test_a_saved_agent_goes_on_with_other_rates(agent, kind, tmp_path):
+    """As if the rates had been changed in the agent itself."""
+    saved, loaded = engine_of(kind, agent), None
+    saved.run_task(next_task(saved, agent), 30)
+    saved.save(tmp_path / "agent")
+    spec = saved.agent.schedules
+    other = {name: 0.5 * value for name, value in RATES.items() if getattr(spec, name) is not None}
+    loaded = engine_of(kind, agent, epsilon=0.7, gpi_policies=Recent(1), **other)
+    loaded.load(tmp_path / "agent")
+    assert loaded.agent.epsilon == 0.7
+    np.testing.assert_array_equal(weights_of(loaded), weights_of(saved))
+    # The one that was saved, with every rate changed by a schedule.
+    for name, value in other.items():
+        setattr(saved.agent.schedules, name, lambda t, value=value: value)
+    saved.agent.epsilon = 0.7
+    saved.agent.gpi_policies = Recent(1)
+    results = [engine.run_task(next_task(engine, agent), 30) for engine in (saved, loaded)]
+    np.testing.assert_array_equal(results[0].actions, results[1].actions)
+    assert_same_agents(saved, loaded, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("settings", "places"),
+    [
+        ({"gamma": 0.5}, ["gamma"]),
+        ({"dtype": torch.float32, "gamma": 0.5}, ["dtype", "gamma"]),
+        ({"feature_space": DiscreteFeatures(np.eye(5)[:4])}, ["feature_map", "cumulant", "readout"]),
+        ({"approximator": FeatureSubnetworks}, ["approximator"]),
+        ({"optimiser": torch.optim.Adam}, ["optimiser"]),
+    ],
+)
+def test_settings_that_make_the_weights_meaningless_are_named_one_by_one(settings, places, tmp_path):
+    agent = make_agent("SFR", 6, 2, DiscreteFeatures(np.eye(5)), dtype=torch.float64)
+    agent.save(tmp_path / "agent")
+    space = settings.pop("feature_space", DiscreteFeatures(np.eye(5)))
+    other = make_agent("SFR", 6, 2, space, **({"dtype": torch.float64} | settings))
+    with pytest.raises(InputError) as caught:
+        other.load(tmp_path / "agent")
+    for place in places:
+        assert f"another {place}" in str(caught.value)
+    assert str(caught.value).count("another ") == len(places)
+
+
+def test_shapes_that_differ_are_named(tmp_path):
+    space = DiscreteFeatures(np.eye(5))
+    make_agent("SFR", 6, 2, space).save(tmp_path / "agent")
+    with pytest.raises(InputError, match=r"state_dim: it is 6 there and 7 here.*num_actions"):
+        make_agent("SFR", 7, 3, space).load(tmp_path / "agent")
+
+
+def test_a_result_is_that_of_the_steps_of_its_call():
+    engine = engine_of("compiled", "SFR")
+    first, second = engine.run_task(ONES, 40), engine.continue_task(10)
+    assert (first.steps, second.steps) == (40, 10)
+    assert second.gpi_counts.sum() == 10
+    assert engine.agent.gpi_counts.sum() == 50
