@@ -19,6 +19,7 @@ from functools import cached_property
 
 import numpy as np
 
+from experiments.analysis.multiverse import specifications  # noqa: F401 (a name of this module, too)
 from sfr_fa.analysis import compare as general
 from sfr_fa.analysis.compare import (  # noqa: F401 (names of this module, too)
     ABSENT,
