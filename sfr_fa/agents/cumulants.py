@@ -21,6 +21,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from sfr_fa.agents.checkpoint import MAY_CHANGE
@@ -115,20 +116,30 @@ class Indicator(_NothingLearned):
 class TentCode(_NothingLearned):
     """c_t[k, j] = max(0, 1 - |x_{k,j} - phi_{t,k}| / Delta_k) at U bin centres x (algo:CMFXI).
 
-    The centres are x_{k,j} = low_k + j Delta_k for j = 0 ... U - 1, from one end of the range to the other.
+    The centres are x_{k,j} = low_k + j Delta_k for j = 0 ... U_k - 1, from one end of the range to the other.
     At most two neighbours are active and a block sums to 1, so sum_j f(x_j) c[k, j] is the piecewise linear
-    interpolant of f at phi_k.
+    interpolant of f at phi_k. All blocks have the size of the largest, U; behind its U_k bins one is 0.
     """
 
     space: BoxFeatures
-    bins: int = 11
+    bins: int | tuple[int, ...] = 11
+    """U of all dimensions, or U_k of each."""
     nonnegative = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.space, BoxFeatures):
             raise InputError("the tent code discretises a box of features; a discrete set has its own (SFR)")
-        object.__setattr__(self, "bins", positive_integer(self.bins, "bins"))
-        if self.bins < 2:
+        if np.ndim(self.bins) == 0:
+            bins: int | tuple[int, ...] = positive_integer(self.bins, "bins")
+        else:
+            bins = tuple(positive_integer(count, f"bins[{k}]") for k, count in enumerate(self.bins))  # type: ignore[arg-type]
+            if len(bins) != self.space.dimensions:
+                raise InputError(
+                    f"bins has {len(bins)} entries; there are {self.space.dimensions} feature dimensions"
+                )
+            bins = bins if len(set(bins)) > 1 else bins[0]
+        object.__setattr__(self, "bins", bins)
+        if self.counts.min() < 2:
             raise InputError(f"bins is {self.bins}; the tent code needs at least 2 bins for each dimension")
 
     @property
@@ -136,17 +147,27 @@ class TentCode(_NothingLearned):
         return self.space.dimensions
 
     @property
+    def counts(self) -> NDArray[np.int64]:
+        """U_k, shape (n,)."""
+        return np.broadcast_to(self.bins, self.space.dimensions)
+
+    @property
     def size(self) -> int:
-        return self.bins
+        return int(self.counts.max())
 
     @property
     def centres(self) -> FloatArray:
-        """x_{k,j}, shape (n, U)."""
-        return np.linspace(self.space.low, self.space.high, self.bins, axis=1)
+        """x_{k,j}, shape (n, U), infinite behind the last bin of a dimension."""
+        if isinstance(self.bins, int):
+            return np.linspace(self.space.low, self.space.high, self.bins, axis=1)
+        centres = np.full((self.groups, self.size), np.inf)
+        for k, count in enumerate(self.bins):
+            centres[k, :count] = np.linspace(self.space.low[k], self.space.high[k], count)
+        return centres
 
     def encode(self, features: FloatArray) -> FloatArray:
         """(..., n) -> (..., n, U)."""
-        width = (self.space.high - self.space.low) / (self.bins - 1)
+        width = (self.space.high - self.space.low) / (self.counts - 1)
         distance = np.abs(self.centres - features[..., None]) / width[:, None]
         return np.maximum(0.0, 1.0 - distance)
 

@@ -222,9 +222,11 @@ class AtBins:
 
     @property
     def points(self) -> FloatArray:
-        """x_{k,j} e_k."""
-        n = self.code.groups
-        return (self.code.centres[:, :, None] * np.eye(n)[:, None, :]).reshape(-1, n)
+        """x_{k,j} e_k, and 0 where there is no bin."""
+        n, centres = self.code.groups, self.code.centres
+        return (np.where(np.isfinite(centres), centres, 0.0)[:, :, None] * np.eye(n)[:, None, :]).reshape(
+            -1, n
+        )
 
     def read(self, task: Task, rng: np.random.Generator) -> FloatArray:
         if not isinstance(task, AdditiveReward):
@@ -233,11 +235,11 @@ class AtBins:
                 "component(k, x). AdditiveTask makes one from functions r_k"
             )
         _of_dimensions(task, self.code.space)
-        parts = [
-            checked_rewards(task.component(k, centres), f"the task's component({k}, x)", centres.shape)
-            for k, centres in enumerate(self.code.centres)
-        ]
-        return np.concatenate(parts)
+        vector = np.zeros((self.code.groups, self.code.size))
+        for k, (count, centres) in enumerate(zip(self.code.counts, self.code.centres, strict=True)):
+            rewards = task.component(k, centres[:count])
+            vector[k, :count] = checked_rewards(rewards, f"the task's component({k}, x)", (count,))
+        return vector.ravel()
 
 
 def _of_dimensions(task: Any, space: FeatureSpace) -> Any:

@@ -81,8 +81,8 @@ class AgentSettings:
     printed_rule_weights of sfr_fa.reward_fitting."""
     fit_points: FloatArray | None = None
     """Features on which it is fitted; the whole set, if features are discrete."""
-    bins: int | None = None
-    """U of the tent code, 11 if not given."""
+    bins: int | tuple[int, ...] | None = None
+    """U of the tent code, or a number for each feature dimension; 11 if not given."""
     approximator: Approximator = LinearPerAction
     """(ValueShape, Generator) -> nn.Module: LinearPerAction, FeatureSubnetworks, or yours."""
     optimiser: Callable[..., Optimizer] = torch.optim.SGD

@@ -124,6 +124,8 @@ def part_obstacle(agent: GpiAgent) -> str | None:
             return f"its {name} is a part of your own"
     if isinstance(rule, LearnedOnline) and rule.model not in (LinearRewardModel, MlpRewardModel):
         return "its reward model is a network of your own"
+    if isinstance(agent.cumulant, TentCode) and not isinstance(agent.cumulant.bins, int):
+        return "its dimensions have different numbers of bins"
     if isinstance(agent.cumulant, OneStepModel) and agent.cumulant.rule not in (delta_rule, squares):
         return "its one-step model learns by a rule of your own"
     return None

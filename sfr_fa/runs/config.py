@@ -204,8 +204,8 @@ class AgentSetup(_Named):
     """"all", or "nearest 5", "bound 5", "recent 5", "random 5": which stored policies GPI may choose."""
     precision: str = "float32"
     optimiser: str = field(default="sgd", metadata={"later": True})
-    bins: int | None = field(default=None, metadata={"later": True})
-    """U of the tent code, for CSFR."""
+    bins: int | tuple[int, ...] | None = field(default=None, metadata={"later": True})
+    """U of the tent code, or a number for each feature dimension, for CSFR."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

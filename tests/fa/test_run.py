@@ -447,6 +447,52 @@ def test_a_dry_run_tells_and_does_nothing(config, tmp_path, capsys):
     assert "as measured here" in output
 
 
+OWN_PARTS = """
+import functools, torch
+from sfr_fa.agents import AGENT_SPECS, LinearPerAction
+from sfr_fa.tasks import sample_general_task
+
+ROW, NO_ROW = AGENT_SPECS["SFR"], "SFR"
+def tasks(rng, space): return sample_general_task(rng, space)
+def tasks_of_one(rng): return sample_general_task(rng)
+def numbers(rng, space): return 3
+def network(shape, rng): return LinearPerAction(shape, rng)
+def flat(shape, rng): return torch.nn.Linear(shape.state_dim, 2).double()
+def failing(shape, rng): return shape.nothing
+momentum = functools.partial(torch.optim.SGD, momentum=0.5)
+def no_optimiser(parameters, lr): return None
+"""
+
+
+@pytest.mark.parametrize(
+    ("tasks", "network", "agent", "optimiser", "words"),
+    [
+        ("tasks", "network", "ROW", "momentum", None),
+        ("tasks_of_one", "network", "ROW", "momentum", "tasks_of_one.*takes 1 positional"),
+        ("numbers", "network", "ROW", "momentum", "3 is neither"),
+        ("tasks", "flat", "ROW", "momentum", "the approximator maps"),
+        ("tasks", "failing", "ROW", "momentum", r"nothing.*own_parts_\w*\.py:\d+"),
+        ("tasks", "network", "NO_ROW", "momentum", "AgentSpec"),
+        ("tasks", "network", "ROW", "no_optimiser", "optimiser"),
+    ],
+)
+def test_parts_of_ones_own_are_tried_by_a_dry_run(tasks, network, agent, optimiser, words, tmp_path):
+    module = f"own_parts_{tmp_path.name}"
+    (tmp_path / f"{module}.py").write_text(OWN_PARTS)
+    parts = f'"{module}:{tasks}", 0.9, approximator="{module}:{network}"'
+    config = write_config(
+        tmp_path / "mine.py",
+        setting=f'Setting("mine", "object_collection", {parts})',
+        agents=f'AgentSetup("Mine", "{module}:{agent}", optimiser="{module}:{optimiser}"),',
+    )
+    if words is None:
+        assert run_config(config, tmp_path / "r", dry_run=True) == 0
+    else:
+        with pytest.raises(InputError, match=words):
+            run_config(config, tmp_path / "r", dry_run=True)
+    assert not (tmp_path / "r").exists()
+
+
 @pytest.mark.parametrize(
     ("experiment", "seconds"),
     [
