@@ -2,7 +2,8 @@
 
 Example: `python -m experiments.watch --environment racer --agent CSFR --tasks 3`. The agent acts by GPI over
 all the policies that it has learned, and explores as it does when it learns: without that it may push against
-a wall for ever. What it does here is not learned from.
+a wall for ever. What it does here is not learned from. The caption shows what each kind of object is worth
+(the racer's ground shows its rewards), the score, and which of the stored policies GPI follows.
 """
 
 from __future__ import annotations
@@ -17,17 +18,18 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
+from PIL import Image, ImageDraw, ImageFont
 
 from experiments.configs._shared import BARRETO, GENERAL, MB_SFR, RACER, SF_R
 from sfr_fa.agents import GpiAgent, agent_spec
+from sfr_fa.environments import rendering
+from sfr_fa.environments.layouts import ObjectLayout
 from sfr_fa.runs.config import AgentSetup, FeatureLearning, Trial
 from sfr_fa.runs.store import RunFolder
 from sfr_fa.runs.trial import build, learned_feature_map
-from sfr_fa.tasks import Task
+from sfr_fa.tasks import Task, rewards_of
 from sfr_theory import cli
 from sfr_theory.errors import InputError
-from sfr_theory.gpi import gpi_choice
 
 SETTINGS = {"object-collection": GENERAL, "barreto": BARRETO, "racer": RACER}
 RATES = {**SF_R.rates, **MB_SFR.rates}
@@ -50,7 +52,7 @@ class Options:
     frames: int = 200
     """Length of the film, in steps; episodes that end are followed by new ones."""
     size: int = 320
-    """Width and height in pixels."""
+    """Width in pixels; a caption adds to the height."""
     output: str = "watch.gif"
 
 
@@ -75,26 +77,102 @@ def trial_of(options: Options) -> Trial:
     )  # fmt: skip
 
 
-def play(
-    environment: Any, agent: GpiAgent, task: Task, frames: int, seed: int
-) -> Iterator[NDArray[np.uint8]]:
-    """Pictures of epsilon-greedy GPI steps."""
+@dataclass(frozen=True)
+class Scene:
+    """A moment of the film."""
+
+    picture: NDArray[np.uint8]
+    score: float
+    """Rewards since the film began."""
+    reward: float
+    """Of the step that led here."""
+    followed: int | None
+    """The policy whose action comes next; None: one is drawn at random, or the episode is over."""
+
+
+def play(environment: Any, agent: GpiAgent, task: Task, frames: int, seed: int) -> Iterator[Scene]:
+    """Epsilon-greedy GPI steps."""
     exploration = np.random.default_rng(seed)
     state, _ = environment.reset(seed=seed, options={"task": task})
+    score = reward = 0.0
+    contest = agent.contest()
     for _ in range(frames):
-        yield environment.render()
-        action = int(gpi_choice(agent.values(state))[1])
-        if exploration.random() < agent.schedules.at(agent.steps_of_task).epsilon:
+        policy, action = agent.choose(state, contest)
+        explores = exploration.random() < agent.schedules.at(agent.steps_of_task).epsilon
+        if explores:
             action = int(exploration.integers(agent.num_actions))
-        state, _, terminated, truncated, _ = environment.step(action)
+        yield Scene(environment.render(), score, reward, None if explores else policy)
+        state, reward, terminated, truncated, _ = environment.step(action)
+        score += reward
         if terminated or truncated:
-            yield environment.render()
+            yield Scene(environment.render(), score, reward, None)
             state, _ = environment.reset()
+            reward = 0.0
 
 
-def write_gif(frames: Iterator[NDArray[np.uint8]], size: int, path: Path) -> None:
+class Caption:
+    """The strip below a picture: what things are worth, the score, and which stored policy is followed."""
+
+    def __init__(self, environment: Any, task: Task, num_policies: int, width: int) -> None:
+        self.width, self.height = width, round(0.3 * width)
+        self.num_policies = num_policies
+        self._line = self.height / 3
+        self._font = ImageFont.load_default(size=max(6.0, 0.47 * self._line))
+        self._ground = Image.new("RGB", (width, self.height), rendering.FLOOR)
+        self._draw_worth(environment, task)
+
+    def below(self, scene: Scene) -> Image.Image:
+        """The picture of a scene with its caption."""
+        square = Image.fromarray(scene.picture).resize((self.width, self.width), Image.Resampling.LANCZOS)
+        strip = self._ground.copy()
+        draw = ImageDraw.Draw(strip)
+        last = f"  ({scene.reward:+.2f})" if scene.reward else ""
+        self._text(draw, 0.02, 1, f"score {scene.score:+.2f}{last}")
+        chosen = (
+            "random step" if scene.followed is None else f"policy {scene.followed + 1} of {self.num_policies}"
+        )
+        self._text(draw, 0.02, 2, chosen)
+        left, right = 0.45 * self.width, 0.98 * self.width
+        cell = (right - left) / self.num_policies
+        for k in range(self.num_policies):
+            box = (left + k * cell, 2.2 * self._line, left + (k + 0.85) * cell, 2.8 * self._line)
+            draw.rectangle(
+                box, fill=rendering.RACER if k == scene.followed else rendering.WHITE, outline=rendering.START
+            )
+        whole = Image.new("RGB", (self.width, self.width + self.height))
+        whole.paste(square, (0, 0))
+        whole.paste(strip, (0, self.width))
+        return whole
+
+    def _draw_worth(self, environment: Any, task: Task) -> None:
+        """Each kind of object with its reward, or what the colours of a field say."""
+        draw = ImageDraw.Draw(self._ground)
+        layout = environment.unwrapped.layout
+        if not isinstance(layout, ObjectLayout):
+            self._text(draw, 0.02, 0, "reward: dark is high")
+            return
+        rewards = rewards_of(task, layout.feature_space.vectors)[1:]  # the first feature is nothing
+        looks = [*((kind.shape, kind.colour) for kind in layout.kinds), ("disc", rendering.GOAL)]
+        step, radius = self.width / len(looks), 0.22 * self._line
+        for k, ((shape, colour), reward) in enumerate(zip(looks, rewards, strict=True)):
+            x, y = k * step + 1.5 * radius, 0.5 * self._line
+            if shape == "box":
+                draw.rectangle((x - radius, y - radius, x + radius, y + radius), fill=colour)
+            elif shape == "triangle":
+                draw.polygon(
+                    [(x, y - radius), (x - radius, y + radius), (x + radius, y + radius)], fill=colour
+                )
+            else:
+                draw.ellipse((x - radius, y - radius, x + radius, y + radius), fill=colour)
+            self._text(draw, (x + 1.4 * radius) / self.width, 0, f"{reward:+.2f}")
+
+    def _text(self, draw: ImageDraw.ImageDraw, x: float, line: int, text: str) -> None:
+        place = (x * self.width, (line + 0.5) * self._line)
+        draw.text(place, text, fill=rendering.AGENT, font=self._font, anchor="lm")
+
+
+def write_gif(images: list[Image.Image], path: Path) -> None:
     """An animated GIF that repeats for ever."""
-    images = [Image.fromarray(frame).resize((size, size), Image.Resampling.LANCZOS) for frame in frames]
     palette = images[0].quantize(64)
     first, *others = [image.quantize(palette=palette) for image in images]
     buffer = io.BytesIO()
@@ -121,7 +199,8 @@ def main(options: Options) -> int:
             console.print(f"task {number}: reward {per_step:+.4f} per step, {result.episodes} episodes")
             advance(1)
     film = play(engine.environment, engine.agent, tasks[-1], options.frames, options.seed)
-    write_gif(film, options.size, Path(options.output))
+    caption = Caption(engine.environment, tasks[-1], engine.agent.num_policies, options.size)
+    write_gif([caption.below(scene) for scene in film], Path(options.output))
     console.print(f"wrote {options.output}")
     return 0
 
