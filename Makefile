@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-EXTRAS := fa,mo,cluster,tensorboard,test,dev
+EXTRAS := fa,mo,cluster,tensorboard,docs,test,dev
 INSTALLED := $(VENV)/.installed
 
 # Runs of `make reproduce` go to a folder of their own, so that committed results stay as they are.
@@ -10,7 +10,7 @@ PROFILE ?= reduced
 WORKERS ?= 2
 RESULTS ?= reproduced
 
-.PHONY: help demo reproduce results test check coq lint bench clean
+.PHONY: help demo docs reproduce results test check coq lint bench clean
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## /\1\t/' | expand -t 12
 
@@ -28,6 +28,10 @@ reproduce: $(INSTALLED)  ## every experiment (PROFILE=reduced or paper, WORKERS=
 results: $(INSTALLED)  ## figures, verdicts and pages from the tables in results/
 	$(BIN)/python -m experiments.pages
 	$(BIN)/python -m proofs_checks --markdown docs/claims.md
+
+docs: $(INSTALLED)  ## the documentation as a site, site/index.html; warnings and dead links fail
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	@echo wrote site/index.html
 
 test: $(INSTALLED)  ## the whole test suite
 	$(BIN)/python -m pytest --numprocesses auto
@@ -47,6 +51,6 @@ bench: $(INSTALLED)  ## speed, as ratios measured in one run
 	$(BIN)/python -m benchmarks
 
 clean:  ## remove what was generated, but for runs: environment, report, caches
-	rm -rf $(VENV) report counterexamples build dist .coverage .benchmarks *.egg-info
+	rm -rf $(VENV) report site counterexamples build dist .coverage .benchmarks *.egg-info
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
