@@ -156,6 +156,8 @@ def joint_kernel(free: Array, states: int, features: int) -> Array:
 def identity(sentence: str, left: Array, right: Array | int) -> Step:
     """The step that two arrays of ring elements agree, entry by entry, as polynomials."""
     difference = np.atleast_1d(np.asarray(left - right, dtype=object))
+    if not difference.size:
+        return Step(sentence, None, "there is nothing to compare")
     nonzero = [tuple(int(i) for i in place) for place in np.argwhere(difference != 0)]
     witness = f"the two sides differ by {_short(difference[nonzero[0]])}" if nonzero else ""
     return Step(sentence, not nonzero, witness)

@@ -72,12 +72,12 @@ def test_discounts_begin_at_0_and_end_below_1(gamma: str, allowed: bool) -> None
     ],
 )
 def test_distributions_include_zero_probabilities(row: list[str], allowed: bool) -> None:
-    p = smt.reals("p", 2, 3)
+    p = smt.reals("p", 2, 1, 3)
     values = np.array([z3.RealVal(value) for value in row], dtype=object)
     for k in range(2):
-        assert allows([*smt.distributions(p), *smt.equal(p[k], values)]) is allowed
-        assert allows([*smt.distributions(p[1 - k : 2 - k]), *smt.equal(p[k], values)])
-    assert allows([*smt.distribution(p[0]), *smt.equal(p[0], values)]) is allowed
+        assert allows([*smt.distributions(p), *smt.equal(p[k, 0], values)]) is allowed
+        assert allows([*smt.distributions(p[1 - k : 2 - k]), *smt.equal(p[k, 0], values)])
+    assert allows([*smt.distribution(p[0, 0]), *smt.equal(p[0, 0], values)]) is allowed
 
 
 def test_numbers_maxima_and_absolute_values_of_constants() -> None:

@@ -165,10 +165,10 @@ def test_exact_optimum_of_forty_states():
 def test_the_start_is_greedy_after_twelve_sweeps_of_value_iteration():
     """For a batch of MDPs and tasks; it decides no result, only how many iterations are left."""
     rng = np.random.default_rng(4)
-    mdps, reward = garnet(rng, 3, Shape(5, 3, 4), 0.9), dyadic(rng, (3, 2, 4))
+    mdps, reward = garnet(rng, 12, Shape(5, 3, 4), 0.5), dyadic(rng, (12, 2, 4))
     start = solve._starting_policy(mdps, expected_reward(mdps, reward))
-    assert start.shape == (3, 2, 5)
-    for b, task in np.ndindex(3, 2):
+    assert start.shape == (12, 2, 5)
+    for b, task in np.ndindex(12, 2):
         mdp = mdps[b]
         q = expected_reward(mdp, reward[b, task])
         for _ in range(12):
@@ -200,14 +200,17 @@ def test_policy_iteration_may_not_go_on_for_ever(monkeypatch):
 
 
 def test_the_residual_is_that_of_the_worst_entry(monkeypatch):
-    """Not improved within the tolerance: TQ - Q is the gap, discounted; 2 MDPs, 1 task."""
-    monkeypatch.setattr(solve, "IMPROVEMENT_TOLERANCE", 1.0)
-    monkeypatch.setattr(solve, "_starting_policy", lambda mdp, r: np.zeros((2, 1, 1), dtype=int))
-    mdps = deterministic(np.random.default_rng(0), 2, Shape(1, 2, 2), 0.5)
-    solution = optimal(mdps, np.array([[[0.0, 1.0]], [[1.0, 0.0]]]))
-    r = expected_reward(mdps, np.array([[[0.0, 1.0]], [[1.0, 0.0]]]))
-    gaps = np.maximum(r[..., 0, 1] - r[..., 0, 0], 0)
-    np.testing.assert_allclose(solution.residual, 0.5 * gaps, atol=1e-15)
+    """Not improved within the tolerance: TQ - Q is g E[max Q - Q at the action taken]; 3 MDPs, 2 tasks."""
+    monkeypatch.setattr(solve, "IMPROVEMENT_TOLERANCE", 10.0)
+    monkeypatch.setattr(solve, "_starting_policy", lambda mdp, r: np.zeros((3, 2, 4), dtype=int))
+    mdps, reward = garnet(np.random.default_rng(0), 3, Shape(4, 2, 3), 0.5), np.eye(3)[[[0, 1]] * 3]
+    solution = optimal(mdps, reward)
+    assert (solution.policy == 0).all()
+    for b, task in np.ndindex(3, 2):
+        improved = bellman_q(mdps[b], reward[b, task], solution.q[b, task])
+        expected = np.abs(improved - solution.q[b, task]).max()
+        assert solution.residual[b, task] == pytest.approx(expected, abs=1e-14)
+        assert expected > 0
 
 
 def test_optimal_actions_up_to_a_tolerance():
@@ -250,7 +253,11 @@ def test_the_optimal_policy_does_not_depend_on_the_scale_of_rewards(scale):
 
 @pytest.mark.parametrize(
     ("reward", "message"),
-    [([1.0], "needs one number for each of 2 features"), ([np.nan, 1.0], "the reward is not finite")],
+    [
+        ([1.0], "2 features"),
+        ([np.nan, 1.0], "not finite"),
+        ([[1.0, 0.0], [np.nan, 1.0]], "not finite"),  # one of two tasks
+    ],
 )
 def test_bad_rewards(reward, message):
     mdp = deterministic(np.random.default_rng(0), 1, Shape(3, 2, 2, 1), 0.5)[0]

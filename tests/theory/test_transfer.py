@@ -47,7 +47,7 @@ def test_every_tied_policy_appears():
     assert seen == set(product(range(2), repeat=3))
 
 
-def test_ties_of_the_two_gpi_policies_are_not_crossed():
+def test_ties_of_the_two_gpi_policies_are_not_crossed(monkeypatch):
     """Under R both actions tie, under R_0 only one is best: two ways of GPI, not more."""
     problem = one_state(target=["1", "1"], sources=[["1", "0"]], approximations=[[[["1", "0"], ["0", "1"]]]])
     problem = replace(problem, mdp=replace(problem.mdp, feature_vectors=exact_array([[1], [0]])))
@@ -56,6 +56,9 @@ def test_ties_of_the_two_gpi_policies_are_not_crossed():
     for e in evaluate_all_ties(problem):
         assert (e.gpi_xi == policy_xi(problem.mdp, e.gpi_policy)).all()
         assert (e.linear_gpi_xi == policy_xi(problem.mdp, e.linear_gpi_policy)).all()
+    monkeypatch.setattr(transfer, "MAX_TIE_COMBINATIONS", 3)
+    with pytest.raises(InputError, match="4 combinations"):
+        next(evaluate_all_ties(problem))
 
 
 @pytest.mark.parametrize(("limit", "allowed"), [(8, True), (7, False), (3, False)])
