@@ -98,9 +98,10 @@ class DiscreteFeatures:
 
     def observe(self, features: Any) -> int:
         """The row of the features of a step; a set that grows takes in those that are new."""
+        values = self._one_vector(features)
         if self.grow:
-            self._take_over(self.including(features))
-        return self.index_of(features)
+            self._take_over(self.including(values))
+        return self._lookup(values)
 
     def extend_to(self, vectors: FloatArray) -> None:
         """Grow to the rows of a set that was saved, if one is the beginning of the other."""
@@ -138,10 +139,7 @@ class DiscreteFeatures:
 
     def index_of(self, features: Any) -> int:
         """The row of `vectors` that `features` is, within TOLERANCE."""
-        values = _numbers(features, self.dimensions)
-        if values.ndim != 1:
-            raise InputError(f"features have shape {values.shape}; one vector of {self.dimensions} is needed")
-        return self._lookup(values)
+        return self._lookup(self._one_vector(features))
 
     def indices_of(self, features: Any) -> NDArray[np.intp]:
         """`index_of` for every vector of an array: (..., n) -> (...)."""
@@ -152,6 +150,12 @@ class DiscreteFeatures:
     def check(self, features: Any) -> FloatArray:
         """`features`, shape (..., n), as float64; all of them are in the set."""
         return self.vectors[self.indices_of(features)]
+
+    def _one_vector(self, features: Any) -> FloatArray:
+        values = _numbers(features, self.dimensions)
+        if values.ndim != 1:
+            raise InputError(f"features have shape {values.shape}; one vector of {self.dimensions} is needed")
+        return values
 
     def _lookup(self, vector: FloatArray) -> int:
         values = vector.tolist()

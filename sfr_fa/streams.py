@@ -22,10 +22,10 @@ import numpy as np
 from sfr_theory.errors import InputError
 
 
-def check_seed(seed: Any) -> int:
+def check_seed(seed: Any, or_else: str = "") -> int:
     """`seed` as an int, if it is one that generators take."""
     if not isinstance(seed, (int, np.integer)) or isinstance(seed, bool) or seed < 0:
-        raise InputError(f"seed is {seed!r}; it must be an integer of at least 0")
+        raise InputError(f"seed is {seed!r}; it must be an integer of at least 0{or_else}")
     return int(seed)
 
 
@@ -48,7 +48,7 @@ class Streams:
         """All streams of a seed; streams stay as they are."""
         if isinstance(seed, Streams):
             return seed
-        seed = check_seed(seed)
+        seed = check_seed(seed, ", or Streams")
         return Streams(*(stream(seed, repetition, field.name) for field in fields(Streams)))
 
     def state_dict(self) -> dict[str, Any]:

@@ -42,7 +42,7 @@ class Task(Protocol):
 
 
 TaskOrFunction = Task | Callable[[FloatArray], Any]
-"""What users may hand in: a task, or a vectorised function of features."""
+"""What users may hand in: a task, or a function of features."""
 
 
 @runtime_checkable
@@ -220,7 +220,7 @@ def as_task(task: Any) -> Task:
     if callable(task) and not isinstance(task, type):
         return FunctionTask(task)
     raise InputError(
-        f"a task has a method reward(features) or is a vectorised function of features; {task!r} is neither"
+        f"a task has a method reward(features) or is a function of features; {task!r} is neither"
     )
 
 

@@ -71,7 +71,7 @@ class EnvironmentFeatures:
     def __call__(self, transition: Transition) -> FloatArray:
         if transition.features is None:
             raise InputError("the transition has no features; this agent learns from the environment's")
-        if isinstance(self.space, DiscreteFeatures):
+        if isinstance(self.space, DiscreteFeatures) and self.space.grow:
             self.space.observe(transition.features)
         return one_member(self.space, transition.features)
 

@@ -137,7 +137,7 @@ class GpiAgent:
     # --- The three verbs --------------------------------------------------------------------------
 
     def start_task(self, task: TaskOrFunction | None = None) -> None:
-        """Begin the next task: a task, or a vectorised function of features.
+        """Begin the next task: a task, or a function of features.
 
         Agents that learn the reward function online need not be told it.
         """
@@ -275,7 +275,7 @@ class GpiAgent:
     def values(self, state: Any, reward: TaskOrFunction | None = None) -> FloatArray:
         """Q_k(s, a) of all stored policies under a reward function of the agent's features: (K, A).
 
-        `reward` is a task or a vectorised function of features; without it, the current task counts. What can
+        `reward` is a task or a function of features; without it, the current task counts. What can
         be asked depends on what the agent sums:
 
             SFR, MB SFR       any reward function

@@ -136,12 +136,13 @@ class Engine:
         self.task: Task | None = None
         """The current one; None before the first, and after `load`."""
         self._running = False
+        self._tasks_started = 0
         self._forget_episode()
 
     def run_task(
         self, task: TaskOrFunction, steps: int, callback: Callback | None = None, *, every: int = 1000
     ) -> TaskResult:
-        """Learn a new task, or a vectorised function of features, for so many steps.
+        """Learn a new task, or a function of features, for so many steps.
 
         `callback(result)` is called every so many steps, and after the last one, with the result so far. It
         may evaluate and save; if it returns True, the task stops there. It changes nothing in the numbers.
@@ -160,15 +161,18 @@ class Engine:
         self._check_steps(steps, every)
         if self.task is None:
             raise InputError("there is no task to continue (a file holds none); call run_task first")
+        if self._tasks_started != len(self.agent.gpi_counts_by_task):
+            raise InputError("the agent has started another task by itself; call run_task")
         self.agent.refuse_if_not_ready()
         return self._go_on(int(steps), callback, every, time.perf_counter())
 
     def start_task(self, task: TaskOrFunction) -> Task:
         """Make the agent ready for a new task, or refuse it before anything has changed."""
+        self._refuse_in_a_callback()
         task = as_task(task)
         self._check(task)
         self.agent.start_task(task)
-        self.task = task
+        self.task, self._tasks_started = task, len(self.agent.gpi_counts_by_task)
         self._forget_episode()
         return task
 
@@ -176,8 +180,13 @@ class Engine:
         if isinstance(steps, bool) or not isinstance(steps, (int, np.integer)) or steps < 1:
             raise InputError(f"steps is {steps!r}; it must be an integer, and a task has at least one step")
         positive_integer(every, "every")
+        self._refuse_in_a_callback()
+
+    def _refuse_in_a_callback(self) -> None:
         if self._running:
-            raise InputError("a callback may evaluate and save, but not learn: the engine is at a task")
+            raise InputError(
+                "a callback may evaluate and save, but not learn or load: the engine is at a task"
+            )
 
     def _go_on(self, steps: int, callback: Callback | None, every: int, started: float) -> TaskResult:
         """Steps of the current task; in pieces if somebody wants to look."""
@@ -218,8 +227,8 @@ class Engine:
         """Run episodes without learning: the agent, its streams and the task in progress stay as they are.
 
             engine.evaluate()                        the current task, as the agent has learned to see it
-            engine.evaluate(task)                    any task or vectorised function of features, zero-shot:
-                                                     GPI over all stored policies, read under this reward
+            engine.evaluate(task)                    any task or function of features, zero-shot: GPI over
+                                                     all stored policies, read under this reward
             engine.evaluate(task, policy=k)          stored policy k, which follows the reward of its own task
 
         task           counts the rewards. Agents that learn rewards (-R) are told it, as SFR is; without it
@@ -292,6 +301,7 @@ class Engine:
 
         A state holds what was learned, not the task in progress: run_task comes next.
         """
+        self._refuse_in_a_callback()
         self.agent.load_state_dict(state["agent"])
         self.streams.load_state_dict(state["streams"])
         self.task = None

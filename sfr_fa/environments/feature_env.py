@@ -6,8 +6,8 @@ A step returns the scalar reward R(phi) of the current task, and in `info`
     feature_index   its row in `feature_space.vectors`, if the features are discrete.
 
 The task is given to the constructor, to `set_task`, or to `reset(options={"task": task})`; it holds until
-the next one is given. Changing it changes rewards only, never the path of the agent. A vectorised function of
-features will do for a task.
+the next one is given. Changing it changes rewards only, never the path of the agent. A function of features
+will do for a task.
 """
 
 from __future__ import annotations

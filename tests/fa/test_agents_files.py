@@ -185,7 +185,7 @@ def test_a_damaged_or_foreign_file_is_refused(damage, tmp_path):
         ("SF", {}, "cumulant"),
         ("SFR", {"gamma": 0.5}, "gamma"),
         ("SFR", {"clip": no_clip}, "clip"),
-        ("SFR", {"learning_rate": 0.5}, "optimiser"),
+        ("SFR", {"optimiser": torch.optim.Adam}, "optimiser"),
         ("SFR", {"dtype": torch.float32}, "dtype"),
         ("SFR", {"approximator": FeatureSubnetworks}, "approximator"),
     ],

@@ -120,6 +120,10 @@ def test_there_must_be_a_task_to_continue(kind, tmp_path):
     engine.load(tmp_path / "engine")
     with pytest.raises(InputError, match="run_task"):
         engine.continue_task(5)
+    engine.run_task(ONES, 5)
+    engine.agent.start_task(ONES)
+    with pytest.raises(InputError, match="by itself"):
+        engine.continue_task(5)
 
 
 @pytest.mark.parametrize("kind", ENGINES)
@@ -180,6 +184,11 @@ def test_a_callback_that_fails_or_wants_to_learn(kind):
 
     with pytest.raises(InputError, match="callback may evaluate"):
         engine.run_task(ONES, 20, learn, every=10)
+    for forbidden in ("load_state_dict", "start_task"):
+        other = engine_of(kind, "SFR")
+        call = getattr(other, forbidden)
+        with pytest.raises(InputError, match="callback may evaluate"):
+            other.run_task(ONES, 5, lambda result, call=call: call({}))
     with pytest.raises(RuntimeError, match="no more"):
         engine.continue_task(20, fail, every=10)
     engine.continue_task(10)

@@ -266,8 +266,9 @@ def test_a_set_grows_by_what_is_observed_only():
         space.index_of([5.0])
     with pytest.raises(InputError, match="finite"):
         space.observe([np.nan])
-    with pytest.raises(InputError, match="shape"):
-        space.observe([1.0, 2.0])
+    for wrong in ([1.0, 2.0], [[1.0], [7.0]], 3.0):
+        with pytest.raises(InputError, match="shape"):
+            space.observe(wrong)
     assert space.size == 3
     assert hash(space) == hash(twin)
     assert space != twin
