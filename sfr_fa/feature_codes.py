@@ -19,8 +19,9 @@ learning can mend (T2'' in docs/theory.md).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from scipy.cluster.vq import kmeans2
@@ -31,6 +32,7 @@ from sfr_fa.tasks import Task, rewards_of
 from sfr_theory.errors import InputError
 
 
+@runtime_checkable
 class FeatureCode(Protocol):
     """z(phi), vectorised over leading axes: (..., n) -> (..., D)."""
 
@@ -161,6 +163,19 @@ def distance_between(centres: FloatArray) -> float:
     return float(np.median(distances[:, 1]))
 
 
+def code_by_name(name: str) -> Callable[[FloatArray, np.random.Generator], FeatureCode]:
+    """(observed features, rng) -> code, for "bumps 128" or "cells 128": a kind and its number of centres."""
+    kind, _, count = str(name).partition(" ")
+    if kind not in ("bumps", "cells") or not count.isdecimal() or int(count) < 1:
+        raise InputError(
+            f'there is no code {name!r}; say "bumps 128" or "cells 128", with a number of centres'
+        )
+    size = int(count)
+    if kind == "bumps":
+        return lambda points, rng: KernelCode.observed(points, size, rng)
+    return lambda points, rng: CellCode(place_centres(points, size, rng))
+
+
 @dataclass(frozen=True, eq=False)
 class Fit:
     """v, and what it misses on points that it was not fitted to."""
@@ -170,6 +185,8 @@ class Fit:
     largest: float
     spread: float
     """The standard deviation of the rewards there: rms / spread is the part that the code cannot express."""
+    scale: float
+    """The largest reward there, in size."""
 
 
 def ridge_fit(encoded: FloatArray, rewards: FloatArray, ridge: float) -> Fit:
@@ -185,6 +202,7 @@ def ridge_fit(encoded: FloatArray, rewards: FloatArray, ridge: float) -> Fit:
         rms=float(np.sqrt(np.mean(missed**2))),
         largest=float(np.abs(missed).max()),
         spread=float(rewards[held].std()),
+        scale=float(np.abs(rewards[held]).max()),
     )
 
 

@@ -15,55 +15,13 @@ None of them is a sum of functions of single features, which is all that the ten
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from sfr_fa.arrays import FloatArray, finite_array
+from sfr_fa.arrays import FloatArray
 from sfr_fa.environments.layouts import RACER_LAYOUT
 from sfr_fa.feature_spaces import RACER_FEATURES
-from sfr_fa.tasks import DataTask, features_of
-from sfr_theory.errors import InputError
-
-
-@dataclass(frozen=True, eq=False)
-class ProductTask(DataTask):
-    """R(phi) = sum_t c_t exp(-sum_k s_{t,k} (phi_k - mu_{t,k})^2): coefficients (T,), mu and s (T, n)."""
-
-    coefficients: FloatArray
-    mu: FloatArray
-    sharpness: FloatArray
-
-    def __post_init__(self) -> None:
-        coefficients = finite_array(self.coefficients, "coefficients", ("terms",))
-        mu = finite_array(self.mu, "mu", ("terms", "dimensions"))
-        sharpness = finite_array(self.sharpness, "sharpness", ("terms", "dimensions"))
-        if not len(coefficients) == len(mu) or mu.shape != sharpness.shape:
-            raise InputError(
-                f"coefficients, mu and sharpness have shapes {coefficients.shape}, {mu.shape} and "
-                f"{sharpness.shape}; they need (terms,), (terms, dimensions) and (terms, dimensions)"
-            )
-        if (sharpness < 0).any():
-            raise InputError(f"sharpness has an entry of {sharpness.min()}; none may be negative")
-        for name, array in (("coefficients", coefficients), ("mu", mu), ("sharpness", sharpness)):
-            object.__setattr__(self, name, array)
-
-    @property
-    def dimensions(self) -> int:
-        return self.mu.shape[1]
-
-    def reward(self, features: Any) -> FloatArray:
-        distance = features_of(features, self.dimensions)[..., None, :] - self.mu
-        return np.exp(-(self.sharpness * distance**2).sum(axis=-1)) @ self.coefficients
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "kind": "products",
-            "coefficients": self.coefficients.tolist(),
-            "mu": self.mu.tolist(),
-            "sharpness": self.sharpness.tolist(),
-        }
+from sfr_fa.tasks import ProductTask
 
 
 def of_gates(coefficients: dict[frozenset[int], float], mu: FloatArray, sigma: FloatArray) -> ProductTask:

@@ -6,11 +6,12 @@ Tasks of one environment share states, actions and features, and differ in R onl
     LinearTask     R(phi) = phi . w
     TableTask      R(phi_j) for each of F discrete features
     GaussianTask   R(phi) = sum_k r_k(phi_k),  r_k(x) = 1/n max_j exp(-(x - mu_j)^2 / sigma_j)
+    ProductTask    R(phi) = sum_t c_t exp(-sum_k s_{t,k} (phi_k - mu_{t,k})^2): interactions of features
     AdditiveTask   R(phi) = sum_k r_k(phi_k)   for any functions r_k
     FunctionTask   any function, also one that is not vectorised
 
 An *additive* task can also tell its parts, `component(k, x)` = r_k(x): it is what the C-SFR agents read their
-values with. The first three are data: `to_json` and `task_from_json` write and read them exactly.
+values with. The first four are data: `to_json` and `task_from_json` write and read them exactly.
 
 How linear is a table? The best linear model of the object collection's rewards misses by
 
@@ -173,6 +174,45 @@ class GaussianTask(DataTask):
         return {"kind": "gaussian", "components": [gaussians.tolist() for gaussians in self.components]}
 
 
+@dataclass(frozen=True, eq=False)
+class ProductTask(DataTask):
+    """R(phi) = sum_t c_t exp(-sum_k s_{t,k} (phi_k - mu_{t,k})^2): coefficients (T,), mu and s (T, n)."""
+
+    coefficients: FloatArray
+    mu: FloatArray
+    sharpness: FloatArray
+
+    def __post_init__(self) -> None:
+        coefficients = finite_array(self.coefficients, "coefficients", ("terms",))
+        mu = finite_array(self.mu, "mu", ("terms", "dimensions"))
+        sharpness = finite_array(self.sharpness, "sharpness", ("terms", "dimensions"))
+        if not len(coefficients) == len(mu) or mu.shape != sharpness.shape:
+            raise InputError(
+                f"coefficients, mu and sharpness have shapes {coefficients.shape}, {mu.shape} and "
+                f"{sharpness.shape}; they need (terms,), (terms, dimensions) and (terms, dimensions)"
+            )
+        if (sharpness < 0).any():
+            raise InputError(f"sharpness has an entry of {sharpness.min()}; none may be negative")
+        for name, array in (("coefficients", coefficients), ("mu", mu), ("sharpness", sharpness)):
+            object.__setattr__(self, name, array)
+
+    @property
+    def dimensions(self) -> int:
+        return self.mu.shape[1]
+
+    def reward(self, features: Any) -> FloatArray:
+        distance = features_of(features, self.dimensions)[..., None, :] - self.mu
+        return np.exp(-(self.sharpness * distance**2).sum(axis=-1)) @ self.coefficients
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "kind": "products",
+            "coefficients": self.coefficients.tolist(),
+            "mu": self.mu.tolist(),
+            "sharpness": self.sharpness.tolist(),
+        }
+
+
 @dataclass(frozen=True)
 class AdditiveTask:
     """R(phi) = sum_k r_k(phi_k) for functions r_k of arrays, (...) -> (...)."""
@@ -253,10 +293,17 @@ def task_from_json(content: Any) -> Task:
         return LinearTask(content["weights"])
     if kind == "table":
         return TableTask(DiscreteFeatures(content["features"]), content["rewards"])
+    if kind == "products":
+        return ProductTask(content["coefficients"], content["mu"], content["sharpness"])
     return GaussianTask(content["components"])
 
 
-_KEYS = {"linear": ("weights",), "table": ("features", "rewards"), "gaussian": ("components",)}
+_KEYS = {
+    "linear": ("weights",),
+    "table": ("features", "rewards"),
+    "gaussian": ("components",),
+    "products": ("coefficients", "mu", "sharpness"),
+}
 
 
 def sample_linear_task(

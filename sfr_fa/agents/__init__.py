@@ -1,12 +1,18 @@
 """Agents that learn sequences of tasks and transfer by generalised policy improvement."""
 
-from sfr_fa.agents.approximators import Approximator, FeatureSubnetworks, LinearPerAction, ValueShape
+from sfr_fa.agents.approximators import (
+    Approximator,
+    FeatureSubnetworks,
+    LinearPerAction,
+    SharedNetwork,
+    ValueShape,
+)
 from sfr_fa.agents.cumulants import delta_rule, squares
 from sfr_fa.agents.errors import DivergedError
 from sfr_fa.agents.features import LearnedFeatures
 from sfr_fa.agents.gpi_agent import GpiAgent
 from sfr_fa.agents.hysteresis import Hysteresis
-from sfr_fa.agents.readouts import LinearRewardModel, MlpRewardModel
+from sfr_fa.agents.readouts import FitWarning, LinearRewardModel, MlpRewardModel, RidgeFit
 from sfr_fa.agents.replay import Replay
 from sfr_fa.agents.settings import (
     AgentSettings,
@@ -25,6 +31,7 @@ __all__ = [
     "Approximator",
     "DivergedError",
     "FeatureSubnetworks",
+    "FitWarning",
     "GpiAgent",
     "Hysteresis",
     "LearnedFeatures",
@@ -32,6 +39,8 @@ __all__ = [
     "LinearRewardModel",
     "MlpRewardModel",
     "Replay",
+    "RidgeFit",
+    "SharedNetwork",
     "Transition",
     "ValueShape",
     "agent_spec",

@@ -3,6 +3,7 @@
     LinearPerAction      value(s, a)_d = s . theta_{a,d}, theta ~ N(0, 0.01^2)      object collection
     FeatureSubnetworks   for each group (feature dimension) of D a network of its own, two hidden layers of
                          20 ReLU units; the entries of a group and the actions share them        racer
+    SharedNetwork        one network for all of D, whose last layer may learn faster than the others
 
 Any other `nn.Module` of that shape will do: pass a function (ValueShape, Generator) -> module. It must answer
 the same for the same input (no dropout; a probe refuses it), and its buffers are taken for constants.
@@ -23,15 +24,16 @@ of your own may use them; rounding then breaks ties between copies, harmlessly, 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call, vmap
 
-from sfr_fa.arrays import INITIAL_DEVIATION
+from sfr_fa.arrays import INITIAL_DEVIATION, positive_number
 
 
 @dataclass(frozen=True)
@@ -118,6 +120,32 @@ class FeatureSubnetworks(nn.Module):
 
     def forward(self, states: Tensor) -> Tensor:
         return self.apply_stacked(dict(self.named_parameters()), states)
+
+
+class SharedNetwork(FeatureSubnetworks):
+    """One network of two hidden ReLU layers for all entries of a cumulant.
+
+    Its head starts near zero, weights and biases from N(0, 0.01^2), and learns `head_rate` times as fast as
+    the layers below: a code of many entries, most of them near zero, has small gradients there.
+    """
+
+    def __init__(
+        self,
+        shape: ValueShape,
+        rng: np.random.Generator,
+        hidden: tuple[int, ...] = (128, 128),
+        head_rate: float = 1.0,
+    ) -> None:
+        super().__init__(replace(shape, groups=1, size=shape.dimensions), rng, hidden)
+        self.head_rate = positive_number(head_rate, "head_rate")
+        for head in (self.weights[-1], self.biases[-1]):
+            head.data = torch.from_numpy(rng.normal(0.0, INITIAL_DEVIATION, tuple(head.shape)))
+
+    def parameter_groups(self) -> Iterable[Any]:
+        """For an optimiser: the layers below, and the head with its multiple of their rate."""
+        below = [*self.weights[:-1], *self.biases[:-1]]
+        head = [self.weights[-1], self.biases[-1]]
+        return [{"params": below}, {"params": head, "times": self.head_rate}]
 
 
 def offers_stacked(module: nn.Module) -> bool:

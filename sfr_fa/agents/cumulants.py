@@ -7,6 +7,7 @@ Every agent learns value(s, a) = E[ sum_t gamma^t c_t ] in R^D and reads Q(s, a)
     indicator         c_t = (phi_t == phi_j)_j                             D = F      SFR: value = xi
     one-step model    c_t = p~(. | s_t, a_t), learned first                D = F      MB SFR
     tent code         c_t[k, j] = max(0, 1 - |x_j - phi_{t,k}| / Delta)    D = n U    CSFR
+    joint code        c_t = z(phi_t), of all dimensions at once            D          SFR-K
 
 The D entries come in `groups` blocks of `size`, one block for each feature dimension that is predicted
 apart; networks give each block a subnetwork. If no cumulant is ever negative, neither is its discounted
@@ -27,6 +28,7 @@ from torch import Tensor, nn
 from sfr_fa.agents.checkpoint import MAY_CHANGE
 from sfr_fa.agents.schedules import Schedule, rate_at, set_rate
 from sfr_fa.arrays import INITIAL_DEVIATION, FloatArray, positive_integer
+from sfr_fa.feature_codes import FeatureCode
 from sfr_fa.feature_spaces import BoxFeatures, DiscreteFeatures, FeatureSpace
 from sfr_theory.errors import InputError
 
@@ -173,6 +175,41 @@ class TentCode(_NothingLearned):
 
     def observe(self, state: Tensor, action: int, features: FloatArray, reward: float) -> FloatArray:
         return self.encode(features).ravel()
+
+
+@dataclass(frozen=True)
+class JointCode(_NothingLearned):
+    """c_t = z(phi_t) for a code of all feature dimensions at once (`sfr_fa.feature_codes`)."""
+
+    space: FeatureSpace
+    code: FeatureCode
+    groups = 1
+    # Bumps are never negative, but clipping gains nothing here, and without it a policy is read by a
+    # projection of its last layer, whatever the size of the code (docs/kernel.md).
+    nonnegative = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.code, FeatureCode):
+            raise InputError(
+                f"feature_code is {self.code!r}; it must be a code of features, as "
+                f"KernelCode.observed(points, 128, rng) of sfr_fa.feature_codes"
+            )
+        if self.code.dimensions != self.space.dimensions:
+            raise InputError(
+                f"feature_code codes {self.code.dimensions} feature dimensions; this agent's features have "
+                f"{self.space.dimensions}"
+            )
+
+    @property
+    def size(self) -> int:
+        return self.code.size
+
+    def encode(self, features: FloatArray) -> FloatArray:
+        """(..., n) -> (..., D)."""
+        return self.code.encode(features)
+
+    def observe(self, state: Tensor, action: int, features: FloatArray, reward: float) -> FloatArray:
+        return self.encode(features)
 
 
 ModelRule = Callable[[Tensor, int], Tensor]

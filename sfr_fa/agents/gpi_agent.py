@@ -280,7 +280,9 @@ class GpiAgent:
 
             SFR, MB SFR       any reward function
             SF                any that is linear; another is fitted, in a box on make_agent's `fit_points`
-            CSFR              a sum over feature dimensions: LinearTask, GaussianTask, AdditiveTask
+            CSFR              a sum over feature dimensions: LinearTask, GaussianTask, AdditiveTask; another
+                              is fitted by such a sum on `fit_points`
+            SFR-K             any, fitted on `fit_points`; a warning says what the fit misses
             Q                 none but the current task
 
         Learned features (-h) are what `reward` is a function of then. Asking changes nothing.

@@ -202,7 +202,11 @@ class PolicyLibrary:
     def _append(self, module: nn.Module) -> None:
         self.modules.append(module)
         self._link()
-        self.optimisers.append(self.optimiser(module.parameters()))
+        # A module may let some of its parameters learn faster than others.
+        groups = getattr(module, "parameter_groups", module.parameters)
+        optimiser = self.optimiser(groups())
+        set_rate(optimiser, optimiser.param_groups[0].get("lr", 0.0))
+        self.optimisers.append(optimiser)
 
     def _link(self) -> None:
         """Make the parameters of all modules views of the stacks; what they hold goes into their rows."""

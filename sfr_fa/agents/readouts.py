@@ -6,10 +6,12 @@ A *known* reward function R is read where the cumulant needs it:
     weights        v = w, R(phi) = phi . w   for c_t = phi; fitted first where R is not linear
     at features    v_j = R(phi_j)            for indicators and the one-step model
     at bins        v_{k,j} = r_k(x_j)        for the tent code, R(phi) = sum_k r_k(phi_k)
+    fitted         R(phi) ~ v . c(phi)       for any code c of features: least squares on features that occur
 
 An *unknown* one is learned online, R~ by SGD on (r_t - R~(phi_t))^2, and read at the same places. These are
 vectors p_1 ... p_D in R^n with v_d = R~(p_d): the unit vectors, the features, or the bin centres x_j e_k. In
 the first and the last case R~ must be linear, since only then do its values at single coordinates tell all.
+What is fitted where R is known is learned as R~(phi) = v . c(phi) where it is not.
 
 A rule (one per agent) starts a readout (one per task).
 """
@@ -31,12 +33,14 @@ from sfr_fa.agents.cumulants import TentCode
 from sfr_fa.agents.errors import DivergedError
 from sfr_fa.agents.schedules import Schedule, rate_at, set_rate
 from sfr_fa.arrays import INITIAL_DEVIATION, FloatArray, finite_array
+from sfr_fa.feature_codes import Fit, ridge_fit
 from sfr_fa.feature_spaces import DiscreteFeatures, FeatureSpace
 from sfr_fa.reward_fitting import WeightFit, l1_weights
 from sfr_fa.tasks import (
     AdditiveReward,
     GaussianTask,
     LinearTask,
+    ProductTask,
     TableTask,
     Task,
     checked_rewards,
@@ -46,6 +50,10 @@ from sfr_fa.tasks import (
 from sfr_theory.errors import InputError
 
 # --- The readout of one task --------------------------------------------------------------------
+
+
+def _itself(features: FloatArray) -> FloatArray:
+    return features
 
 
 class Readout(Protocol):
@@ -73,7 +81,7 @@ class FixedReadout:
         """The reward function is known."""
 
     def state_dict(self) -> Mapping[str, Any]:
-        if isinstance(self.task, (LinearTask, TableTask, GaussianTask)):
+        if isinstance(self.task, (LinearTask, TableTask, GaussianTask, ProductTask)):
             return {"vector": self.vector, "task": self.task.to_json()}
         return {"vector": self.vector}
 
@@ -86,6 +94,8 @@ class LearnedReadout:
     points: Tensor
     learning_rate: float
     """Of the present step."""
+    seen: Callable[[FloatArray], FloatArray] = _itself
+    """What R~ sees of a feature vector."""
     vector: Tensor = field(init=False)
 
     def __post_init__(self) -> None:
@@ -104,7 +114,7 @@ class LearnedReadout:
 
     def learn(self, features: FloatArray, reward: float) -> None:
         """One step of SGD on (r_t - R~(phi_t))^2."""
-        phi = torch.tensor(features, dtype=self.points.dtype)
+        phi = torch.tensor(self.seen(features), dtype=self.points.dtype)
         loss = (reward - self.model(phi[None])[0]).square()
         self.optimiser.zero_grad()
         loss.backward()
@@ -128,6 +138,21 @@ class LearnedReadout:
 # --- Reading known rewards ----------------------------------------------------------------------
 
 
+class Code(Protocol):
+    """A cumulant that is a function of features alone, (..., n) -> (..., D) or (..., groups, size)."""
+
+    @property
+    def space(self) -> FeatureSpace: ...
+
+    @property
+    def groups(self) -> int: ...
+
+    @property
+    def size(self) -> int: ...
+
+    def encode(self, features: FloatArray) -> FloatArray: ...
+
+
 class KnownReward(Protocol):
     """Where a cumulant needs the rewards, and how to read a known reward function there."""
 
@@ -139,12 +164,22 @@ class KnownReward(Protocol):
     def linear_only(self) -> bool:
         """Whether rewards at the points determine Q only for linear models."""
 
+    def seen(self, features: FloatArray) -> FloatArray:
+        """What a reward model sees of features: (n,) -> (m,), where points are of m dimensions."""
+
     def read(self, task: Task, rng: np.random.Generator) -> FloatArray:
         """v, shape (D,); `rng` is for fits that start at random."""
 
 
+class _SeesFeatures:
+    """A reward model is a function of features."""
+
+    def seen(self, features: FloatArray) -> FloatArray:
+        return _itself(features)
+
+
 @dataclass(frozen=True)
-class Constant:
+class Constant(_SeesFeatures):
     """v = 1: the cumulant is the reward, and no other reward function can be read from it."""
 
     linear_only = True
@@ -158,7 +193,7 @@ class Constant:
 
 
 @dataclass(frozen=True)
-class Weights:
+class Weights(_SeesFeatures):
     """v = w for a linear task; for any other the weights that `fit` gives on the fit points.
 
     fit_points (m, n): a discrete feature set is its own default; in a box they must be given, since the
@@ -199,7 +234,7 @@ class Weights:
 
 
 @dataclass(frozen=True)
-class AtFeatures:
+class AtFeatures(_SeesFeatures):
     """v_j = R(phi_j)."""
 
     space: DiscreteFeatures
@@ -213,11 +248,75 @@ class AtFeatures:
         return rewards_of(task, self.space.vectors)
 
 
+class FitWarning(UserWarning):
+    """A reward function is not what a code can express."""
+
+
 @dataclass(frozen=True)
-class AtBins:
-    """v_{k,j} = r_k(x_{k,j}) for rewards R(phi) = sum_k r_k(phi_k)."""
+class RidgeFit:
+    """v that minimises sum_m (R(phi_m) - v . c(phi_m))^2 + ridge |v|^2 over features phi_m that occur.
+
+    A fifth of the points is kept back to measure what the fit misses (`sfr_fa.feature_codes`): the part of R
+    that no learning of values can make up for (T2'' in docs/theory.md). A warning says so beyond a tolerance.
+    """
+
+    code: Code
+    fit_points: FloatArray | None
+    """(m, n); without them no reward function can be read."""
+    ridge: float = 1e-3
+    tolerance: float = 0.25
+    """Of the standard deviation of the rewards."""
+    linear_only = True
+
+    def __post_init__(self) -> None:
+        if self.fit_points is not None:
+            finite_array(self.fit_points, "fit_points", ("points", "dimensions"))
+            object.__setattr__(self, "fit_points", self.code.space.check(self.fit_points))
+
+    @property
+    def points(self) -> FloatArray:
+        """Unit vectors: R~ is linear in the code, and v are its weights."""
+        return np.eye(self.code.groups * self.code.size)
+
+    def seen(self, features: FloatArray) -> FloatArray:
+        return self.code.encode(features).ravel()
+
+    @functools.cached_property
+    def _encoded(self) -> FloatArray:
+        points = self.fit_points
+        if points is None:
+            raise InputError(
+                "this agent fits reward functions; pass fit_points, a sample of features that occur"
+            )
+        return self.code.encode(points).reshape(len(points), -1)
+
+    def fit(self, task: Task) -> Fit:
+        """v, and what it misses on points that were kept back."""
+        encoded = self._encoded
+        assert self.fit_points is not None
+        return ridge_fit(encoded, rewards_of(task, self.fit_points), self.ridge)
+
+    def read(self, task: Task, rng: np.random.Generator) -> FloatArray:
+        found = self.fit(task)
+        # The ridge shrinks even a reward that hardly varies, by very little.
+        if found.rms > max(self.tolerance * found.spread, 1e-3 * found.scale):
+            warnings.warn(
+                f"the code of this agent cannot express the reward function: the best fit misses "
+                f"{found.rms:.2g} (root mean square) and at most {found.largest:.2g} on features that were "
+                f"kept back, where rewards have a standard deviation of {found.spread:.2g}",
+                FitWarning,
+                stacklevel=2,
+            )
+        return found.vector
+
+
+@dataclass(frozen=True)
+class AtBins(_SeesFeatures):
+    """v_{k,j} = r_k(x_{k,j}) for rewards R(phi) = sum_k r_k(phi_k); any other is fitted."""
 
     code: TentCode
+    fit: RidgeFit
+    """For rewards that are no such sums; without fit_points they are refused."""
     linear_only = True
 
     @property
@@ -230,10 +329,13 @@ class AtBins:
 
     def read(self, task: Task, rng: np.random.Generator) -> FloatArray:
         if not isinstance(task, AdditiveReward):
-            raise InputError(
-                "CSFR reads a reward function by its parts, R(phi) = sum_k r_k(phi_k); this task has no "
-                "component(k, x). AdditiveTask makes one from functions r_k"
-            )
+            if self.fit.fit_points is None:
+                raise InputError(
+                    "CSFR reads a reward function by its parts, R(phi) = sum_k r_k(phi_k); this task has no "
+                    "component(k, x). AdditiveTask makes one from functions r_k; or pass fit_points, a "
+                    "sample of features that occur, on which the sum nearest to the task is fitted"
+                )
+            return self.fit.read(task, rng)
         _of_dimensions(task, self.code.space)
         vector = np.zeros((self.code.groups, self.code.size))
         for k, (count, centres) in enumerate(zip(self.code.counts, self.code.centres, strict=True)):
@@ -404,7 +506,8 @@ class LearnedOnline:
                 f"reward_model maps features of shape {tuple(points.shape)} to {found}; it must give one "
                 f"number for each: ({len(points)},)"
             )
-        return LearnedReadout(model, points, rate_at(self.learning_rate, 0, "reward_learning_rate"))
+        rate = rate_at(self.learning_rate, 0, "reward_learning_rate")
+        return LearnedReadout(model, points, rate, self.known.seen)
 
     def grown(self, readout: LearnedReadout, dtype: torch.dtype) -> Readout:
         """R~ at the new features, too."""

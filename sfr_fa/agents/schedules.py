@@ -94,6 +94,6 @@ class Schedules:
 
 
 def set_rate(optimiser: Optimizer, rate: float) -> None:
-    """Learn by this rate from now on."""
+    """Learn by this rate from now on, in each group by so many times of it as the group says."""
     for group in optimiser.param_groups:
-        group["lr"] = rate
+        group["lr"] = rate * group.get("times", 1.0)

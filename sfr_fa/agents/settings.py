@@ -18,7 +18,8 @@ from sfr_fa.agents.hysteresis import Hysteresis
 from sfr_fa.agents.readouts import RewardModel
 from sfr_fa.agents.replay import Replay
 from sfr_fa.agents.schedules import Schedule, check_epsilon, check_rate
-from sfr_fa.arrays import FloatArray, finite_number, positive_integer
+from sfr_fa.arrays import FloatArray, finite_number, positive_integer, positive_number
+from sfr_fa.feature_codes import FeatureCode
 from sfr_fa.feature_spaces import FeatureSpace
 from sfr_fa.reward_fitting import WeightFit
 from sfr_fa.streams import Streams
@@ -80,7 +81,11 @@ class AgentSettings:
     """How SF fits weights to a reward that is not linear: l1_weights (default), least_squares_weights or
     printed_rule_weights of sfr_fa.reward_fitting."""
     fit_points: FloatArray | None = None
-    """Features on which it is fitted; the whole set, if features are discrete."""
+    """Features on which it is fitted; for SF the whole set, if features are discrete."""
+    ridge: float | None = None
+    """Of a least-squares fit of rewards (CSFR, SFR-K), 1e-3 if not given."""
+    feature_code: FeatureCode | None = None
+    """z(phi) of SFR-K, as KernelCode.observed(points, 128, rng) of sfr_fa.feature_codes."""
     bins: int | tuple[int, ...] | None = None
     """U of the tent code, or a number for each feature dimension; 11 if not given."""
     approximator: Approximator = LinearPerAction
@@ -109,6 +114,8 @@ class AgentSettings:
         check("num_actions", positive_integer)
         check("gamma", finite_number)
         check("epsilon", check_epsilon)
+        if self.ridge is not None:
+            check("ridge", positive_number)
         for rate in RATES:
             if getattr(self, rate) is not None:
                 check(rate, check_rate)

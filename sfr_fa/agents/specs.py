@@ -1,4 +1,4 @@
-"""The agents of the paper, each a row of parts.
+"""The agents of the paper, and SFR-K of ours (docs/kernel.md), each a row of parts.
 
     features   from the environment, or learned (the -h agents)
     cumulant   what is summed (sfr_fa.agents.cumulants)
@@ -24,6 +24,7 @@ from sfr_fa.agents.cumulants import (
     Cumulant,
     FeatureCumulant,
     Indicator,
+    JointCode,
     OneStepModel,
     RewardCumulant,
     TentCode,
@@ -41,6 +42,7 @@ from sfr_fa.agents.readouts import (
     LinearRewardModel,
     OneForReward,
     ReadoutRule,
+    RidgeFit,
     Weights,
 )
 from sfr_fa.agents.settings import RATES, AgentSettings
@@ -51,7 +53,7 @@ from sfr_fa.streams import Streams
 from sfr_theory.errors import InputError
 
 FOR_SOME_AGENTS = ("feature_map", "reward_learning_rate", "model_learning_rate", "model_rule", "reward_model",
-                   "weight_fit", "fit_points", "bins")  # fmt: skip
+                   "weight_fit", "fit_points", "bins", "ridge", "feature_code")  # fmt: skip
 """Settings that are refused where no part asks for them."""
 
 
@@ -130,6 +132,15 @@ def _tent_code(features: Any, settings: AgentSettings) -> Cumulant:
     return TentCode(features.space, 11 if settings.bins is None else settings.bins)
 
 
+def _joint_code(features: Any, settings: AgentSettings) -> Cumulant:
+    assert settings.feature_code is not None
+    return JointCode(features.space, settings.feature_code)
+
+
+def _ridge_fit(cumulant: Any, settings: AgentSettings) -> RidgeFit:
+    return RidgeFit(cumulant, settings.fit_points, settings.ridge or 1e-3)
+
+
 def _weights(cumulant: Any, settings: AgentSettings) -> KnownReward:
     return Weights(cumulant.space, settings.weight_fit or l1_weights, settings.fit_points)
 
@@ -159,6 +170,10 @@ one_step_model = CumulantBuilder(
     family="MB SFR", from_indicator=lambda space: np.eye(space.size),
 )  # fmt: skip
 tent_code = CumulantBuilder(_tent_code, takes=("bins",), family="CSFR", space_of=smallest_box)
+joint_code = CumulantBuilder(
+    _joint_code,
+    {"feature_code": "sums a code of all feature dimensions"}, family="SFR-K",
+)  # fmt: skip
 
 one = ReadoutBuilder(lambda cumulant, settings: OneForReward())
 weights = ReadoutBuilder(
@@ -168,7 +183,10 @@ weights = ReadoutBuilder(
     takes=("weight_fit", "fit_points"),
 )
 at_features = ReadoutBuilder(lambda cumulant, settings: AtFeatures(cumulant.space), linear_only=False)
-at_bins = ReadoutBuilder(lambda cumulant, settings: AtBins(cumulant))
+at_bins = ReadoutBuilder(
+    lambda cumulant, settings: AtBins(cumulant, _ridge_fit(cumulant, settings)), takes=("fit_points", "ridge")
+)
+fitted = ReadoutBuilder(_ridge_fit, takes=("fit_points", "ridge"))
 
 
 def given(read: ReadoutBuilder) -> ReadoutBuilder:
@@ -247,6 +265,9 @@ AGENT_SPECS = {
     "CSFR":     AgentSpec(environment,      tent_code,      given(at_bins),       copy_previous),
     "CSFR-R":   AgentSpec(environment,      tent_code,      learned(at_bins),     copy_previous),
     "CSFR-h":   AgentSpec(learned_features, tent_code,      learned(at_bins),     copy_previous),
+    "CSFR-F":   AgentSpec(environment,      tent_code,      given(fitted),        copy_previous),
+    "SFR-K":    AgentSpec(environment,      joint_code,     given(fitted),        copy_previous),
+    "SFR-K-R":  AgentSpec(environment,      joint_code,     learned(fitted),      copy_previous),
 }  # fmt: skip
 
 

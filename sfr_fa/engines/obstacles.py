@@ -17,6 +17,7 @@ from sfr_fa.agents import (
     LinearPerAction,
     LinearRewardModel,
     MlpRewardModel,
+    SharedNetwork,
     clip_at_zero,
     no_clip,
     squares_averaged_over_dimensions,
@@ -25,6 +26,7 @@ from sfr_fa.agents import (
 from sfr_fa.agents.cumulants import (
     FeatureCumulant,
     Indicator,
+    JointCode,
     OneStepModel,
     RewardCumulant,
     TentCode,
@@ -34,10 +36,11 @@ from sfr_fa.agents.cumulants import (
 from sfr_fa.agents.features import EnvironmentFeatures, NoFeatures
 from sfr_fa.agents.readouts import Given, LearnedOnline, OneForReward
 from sfr_fa.environments.world_env import WorldEnv
+from sfr_fa.feature_codes import CellCode, FourierCode, KernelCode
 from sfr_fa.feature_spaces import DiscreteFeatures
 from sfr_theory.errors import InputError
 
-_CUMULANTS = (RewardCumulant, FeatureCumulant, Indicator, TentCode, OneStepModel)
+_CUMULANTS = (RewardCumulant, FeatureCumulant, Indicator, TentCode, OneStepModel, JointCode)
 
 
 def obstacle(environment: gymnasium.Env[Any, Any], agent: GpiAgent) -> str | None:
@@ -77,12 +80,18 @@ def network_obstacle(agent: GpiAgent) -> str | None:
     """Why an agent's networks cannot be compiled."""
     approximator = agent.policies.approximator
     hidden: tuple[int, ...] = (20, 20)
-    if isinstance(approximator, functools.partial) and set(approximator.keywords) <= {"hidden"}:
+    known = {"hidden", "head_rate"}
+    if isinstance(approximator, functools.partial) and set(approximator.keywords) <= known:
         hidden = approximator.keywords.get("hidden", hidden)
         approximator = approximator.func
-    if approximator is LinearPerAction or (approximator is FeatureSubnetworks and len(hidden) == 2):
+    if approximator is LinearPerAction:
         return None
-    return "its approximator is neither LinearPerAction nor FeatureSubnetworks with two hidden layers"
+    if approximator in (FeatureSubnetworks, SharedNetwork) and len(hidden) == 2:
+        return None
+    return (
+        "its approximator is none of LinearPerAction, FeatureSubnetworks with two hidden layers and "
+        "SharedNetwork with two"
+    )
 
 
 def feature_obstacle(environment: gymnasium.Env[Any, Any], agent: GpiAgent) -> str | None:
@@ -124,6 +133,9 @@ def part_obstacle(agent: GpiAgent) -> str | None:
             return f"its {name} is a part of your own"
     if isinstance(rule, LearnedOnline) and rule.model not in (LinearRewardModel, MlpRewardModel):
         return "its reward model is a network of your own"
+    codes = (KernelCode, FourierCode, CellCode)
+    if isinstance(agent.cumulant, JointCode) and type(agent.cumulant.code) not in codes:
+        return "its feature code is one of your own"
     if isinstance(agent.cumulant, TentCode) and not isinstance(agent.cumulant.bins, int):
         return "its dimensions have different numbers of bins"
     if isinstance(agent.cumulant, OneStepModel) and agent.cumulant.rule not in (delta_rule, squares):

@@ -26,12 +26,14 @@ from sfr_fa.agents import (
 from sfr_fa.agents.cumulants import (
     FeatureCumulant,
     Indicator,
+    JointCode,
     OneStepModel,
     RewardCumulant,
     TentCode,
     delta_rule,
 )
 from sfr_fa.agents.readouts import LearnedOnline, LearnedReadout
+from sfr_fa.feature_codes import CellCode, FourierCode, KernelCode
 from sfr_fa.feature_spaces import DiscreteFeatures, FeatureSpace
 from sfr_fa.kernels import loop
 from sfr_fa.kernels.arrays import padded
@@ -40,7 +42,7 @@ from sfr_fa.kernels.linear_values import LinearValues
 from sfr_fa.kernels.mlp import INPUTS_AT_ONCE, pack, unpack
 from sfr_fa.kernels.network_values import NetworkValues
 from sfr_fa.kernels.values import Values
-from sfr_fa.tasks import GaussianTask, LinearTask, Task, check_task, rewards_of
+from sfr_fa.tasks import GaussianTask, LinearTask, ProductTask, Task, check_task, rewards_of
 from sfr_theory.errors import InputError
 
 Array = NDArray[Any]
@@ -101,7 +103,7 @@ class LinearFamily:
             S,
             A,
             clip=agent.clip is clip_at_zero,
-            folds=agent.clip is no_clip and D > 1 and not isinstance(agent.readout_rule, LearnedOnline),
+            folds=_is_linear_in_values(agent),
             bases=bases,
             steps=steps,
         )
@@ -128,6 +130,8 @@ class NetworkFamily:
             readouts,
             agent.num_actions,
             floor=0.0 if agent.clip is clip_at_zero else -math.inf,
+            head=_head_rate(agent),
+            projects=_is_linear_in_values(agent),
         )
 
     def unpack(self, values: NetworkValues) -> None:
@@ -141,6 +145,17 @@ class NetworkFamily:
 def family_of(agent: GpiAgent) -> Family:
     """The family of an agent that can be compiled."""
     return LinearFamily(agent) if agent.policies.approximator is LinearPerAction else NetworkFamily(agent)
+
+
+def _is_linear_in_values(agent: GpiAgent) -> bool:
+    """Whether Q of a task is one linear function of values, of which there are several."""
+    learns = isinstance(agent.readout_rule, LearnedOnline)
+    return agent.clip is no_clip and agent.shape.dimensions > 1 and not learns
+
+
+def _head_rate(agent: GpiAgent) -> float:
+    """The rate of the last layer, as a multiple of that of the others."""
+    return float(agent.policies.optimisers[-1].param_groups[-1].get("times", 1.0))
 
 
 def readouts_of(agent: GpiAgent, policies: Array) -> Array:
@@ -159,6 +174,7 @@ def pack_rewards(task: Task, space: FeatureSpace, dtype: np.dtype) -> loop.Rewar
     check_task(task, space)
     n = space.dimensions
     slopes, heights, gaussians = np.zeros(n), np.zeros(n), np.ones((n, 1, 2))
+    coefficients, places, sharpness = np.zeros(0), np.zeros((0, n)), np.zeros((0, n))
     # A subclass may reward in another way than its weights say.
     if type(task) is LinearTask:
         slopes = np.array(task.weights)
@@ -166,14 +182,17 @@ def pack_rewards(task: Task, space: FeatureSpace, dtype: np.dtype) -> loop.Rewar
         heights[:] = 1 / n
         most = max(len(component) for component in task.components)
         gaussians = np.stack([_repeated(component, most) for component in task.components])
+    elif type(task) is ProductTask:
+        coefficients, places, sharpness = map(np.array, (task.coefficients, task.mu, task.sharpness))
     else:
         raise InputError(
-            "compiled code rewards features in a box by a LinearTask or a GaussianTask; for any other reward "
-            'function make_engine with the engine "reference"'
+            "compiled code rewards features in a box by a LinearTask, GaussianTask or ProductTask; for any "
+            'other reward function make_engine with the engine "reference"'
         )
     return loop.SummedRewards(
         np.array(space.low), np.array(space.high), slopes, heights,
-        mu=gaussians[:, :, 0].copy(), sigma=gaussians[:, :, 1].copy(), exact=np.zeros(n),
+        mu=gaussians[:, :, 0].copy(), sigma=gaussians[:, :, 1].copy(),
+        coefficients=coefficients, places=places, sharpness=sharpness, exact=np.zeros(n),
     )  # fmt: skip
 
 
@@ -228,6 +247,7 @@ def pack_cumulant(agent: GpiAgent, space: FeatureSpace, family: Family) -> loop.
     dtype, feature_dtype = dtype_of(agent), family.feature_dtype
     H = features.matrix if isinstance(features, LearnedFeatures) else np.zeros((2 * S, 0))
     table, one_step, centres = np.zeros((0, agent.shape.dimensions)), np.zeros((0, S)), np.zeros((0, 2))
+    phases, code_width = np.zeros(0), 1.0
     if isinstance(cumulant, RewardCumulant):
         kind = loop.OF_REWARD
     elif isinstance(cumulant, FeatureCumulant):
@@ -238,6 +258,15 @@ def pack_cumulant(agent: GpiAgent, space: FeatureSpace, family: Family) -> loop.
         kind, centres = loop.OF_TENTS, cumulant.centres
         if isinstance(space, DiscreteFeatures) and not H.size:
             kind, table = loop.OF_TABLE, cumulant.encode(space.vectors).reshape(space.size, -1)
+    elif isinstance(cumulant, JointCode):
+        code = cumulant.code
+        if isinstance(code, FourierCode):
+            kind, centres, phases = loop.OF_WAVES, code.frequencies, code.phases
+        elif isinstance(code, KernelCode):
+            kind, centres, code_width = loop.OF_BUMPS, code.centres, code.width
+        else:
+            assert isinstance(code, CellCode)
+            kind, centres = loop.OF_CELLS, code.centres
     else:
         assert isinstance(cumulant, OneStepModel)
         kind = loop.OF_DELTA_MODEL if cumulant.rule is delta_rule else loop.OF_SQUARES_MODEL
@@ -247,6 +276,8 @@ def pack_cumulant(agent: GpiAgent, space: FeatureSpace, family: Family) -> loop.
         table=np.array(table, dtype, order="C"),
         one_step=wide(one_step, width, dtype),
         centres=np.array(centres, feature_dtype, order="C"),
+        phases=np.array(phases, feature_dtype),
+        width=code_width,
         H_now=wide(H[:S].T, width, feature_dtype),
         H_next=wide(H[S:].T, width, feature_dtype),
     )

@@ -38,6 +38,8 @@ from sfr_fa.kernels.arrays import (
 )
 from sfr_fa.kernels.encoding import FloatArray
 from sfr_fa.kernels.models import (
+    bump_code,
+    cell_code,
     delta_steps,
     learn_linear_reward,
     learn_mlp_reward,
@@ -48,12 +50,15 @@ from sfr_fa.kernels.models import (
     read_mlp_reward,
     square_steps,
     tent_code,
+    wave_code,
 )
 from sfr_fa.kernels.values import Values
 from sfr_fa.kernels.world import World, compile_methods
 
 OF_REWARD, OF_TABLE, OF_DELTA_MODEL, OF_SQUARES_MODEL, OF_PHI, OF_TENTS = range(6)
-"""What c_t is: r_t, a row of a table over features, p~ (by either rule), phi_t, or its tent code."""
+"""What c_t is: r_t, a row of a table over features, p~ (by either rule), phi_t, its tent code..."""
+OF_BUMPS, OF_WAVES, OF_CELLS = range(6, 9)
+"""... or a joint code of it, which is also what a reward model learns from."""
 GIVEN, LINEAR, MLP = range(3)
 """Where the readout comes from: the task, or a reward model."""
 FINISHED, DIVERGED, OUTSIDE = range(3)
@@ -87,7 +92,11 @@ class TableRewards(NamedTuple):
 
 
 class SummedRewards(NamedTuple):
-    """R(phi) = sum_k (w_k phi_k + h_k max_j exp(-(phi_k - mu_kj)^2 / sigma_kj)): linear or Gaussian tasks."""
+    """R of linear tasks, Gaussian tasks and tasks of products; what a task does not need is zero or empty.
+
+    R(phi) = sum_k (w_k phi_k + h_k max_j exp(-(phi_k - mu_kj)^2 / sigma_kj))
+             + sum_t c_t exp(-sum_k s_tk (phi_k - m_tk)^2)
+    """
 
     low: FloatArray
     """(n,): the box of features."""
@@ -100,6 +109,12 @@ class SummedRewards(NamedTuple):
     """(n, J); a dimension of fewer Gaussians has one of them several times."""
     sigma: FloatArray
     """(n, J)."""
+    coefficients: FloatArray
+    """(T,): c."""
+    places: FloatArray
+    """(T, n): m."""
+    sharpness: FloatArray
+    """(T, n): s."""
     exact: FloatArray
     """(n,): room for phi_t in float64."""
 
@@ -114,6 +129,12 @@ class SummedRewards(NamedTuple):
                 distance = exact[k] - self.mu[k, j]
                 largest = max(largest, math.exp(-distance * distance / self.sigma[k, j]))
             total += self.slopes[k] * exact[k] + self.heights[k] * largest
+        for t in range(self.coefficients.shape[0]):
+            exponent = 0.0
+            for k in range(exact.shape[0]):
+                distance = exact[k] - self.places[t, k]
+                exponent += self.sharpness[t, k] * (distance * distance)
+            total += self.coefficients[t] * math.exp(-exponent)
         copy_to(exact, phi)
         return 0, total
 
@@ -214,7 +235,11 @@ class Cumulant(NamedTuple):
     one_step: Reals
     """(A F, S): weights of p~, rows (a, j)."""
     centres: Reals
-    """(n, U): bins of the tent code."""
+    """(n, U): bins of the tent code; (D, n): of a joint code its centres, or the frequencies of waves."""
+    phases: Reals
+    """(D,): of waves."""
+    width: float
+    """Of bumps."""
     H_now: Reals
     """(h, S): learned features, the part of s_t; h = 0 where they are the environment's."""
     H_next: Reals
@@ -260,7 +285,7 @@ class Room(NamedTuple):
     learned_phi: Reals
     """(h,)."""
     code: Reals
-    """(D,): tents..."""
+    """(D,): tents or a joint code..."""
     c_t: Reals
     """(D,): ... and c_t in the precision of the values."""
     error_i: Reals
@@ -268,6 +293,17 @@ class Room(NamedTuple):
     logits: Reals
     """(F,): of p~."""
     steps: Reals
+
+
+@part()
+def write_joint_code(cumulant: Cumulant, phi: Reals, code: Reals) -> None:
+    """z(phi)."""
+    if cumulant.kind == OF_BUMPS:
+        bump_code(phi, cumulant.centres, cumulant.width, code)
+    elif cumulant.kind == OF_WAVES:
+        wave_code(phi, cumulant.centres, cumulant.phases, code)
+    else:
+        cell_code(phi, cumulant.centres, code)
 
 
 @part()
@@ -323,6 +359,8 @@ def run_task(
     if learns_reward and before.steps > 0:
         # As the steps before have left it; where v was read in between, it was rounded in another way.
         read_reward(reward_model)
+    joint = cumulant.kind >= OF_BUMPS
+    seen = room.code if joint else phi
     values.begin_task()
 
     total_reward, episodes, steps_of_episode = before.total_reward, 0, before.steps_of_episode
@@ -362,8 +400,10 @@ def run_task(
         # Update the reward model with (r_t - R_i(phi_t))^2
         if learns_features:
             learned_features(cumulant.H_now, cumulant.H_next, state, next_state, phi)
+        if joint:
+            write_joint_code(cumulant, phi, room.code)
         if learns_reward:
-            learn_reward(reward_model, phi, reward, rates.reward_at(t))
+            learn_reward(reward_model, seen, reward, rates.reward_at(t))
             read_reward(reward_model)
             values.readout_changed()
 
@@ -376,6 +416,8 @@ def run_task(
             copy_to(phi, c_t)
         elif cumulant.kind == OF_TENTS:
             tent_code(phi, cumulant.centres, room.code)
+            copy_to(room.code, c_t)
+        elif joint:
             copy_to(room.code, c_t)
         else:
             model_rows = cumulant.one_step[action * D : (action + 1) * D]

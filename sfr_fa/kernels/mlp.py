@@ -15,6 +15,10 @@ multiple of four; the gradient of padding is 0, so it stays 0.
 **Ties.** An output is b + x_0 w_0 + x_1 w_1 + ..., added in this order for every policy, whether it is
 evaluated alone or with all others: equal weights give equal values to the bit.
 
+**Projected heads.** Without clipping Q_k(s, a) = sum_{g,j} v_{g,j} value(s, a)_{g,j} is linear in h', with
+weights P_{k,a} = W_3^T v: comparing policies takes A times H_2 products each, however large their cumulant
+is, and only single actions of the one or two policies that learn are evaluated in full.
+
 **SGD** on sum_{g,j} e_{g,j}^2, e = target - value(s, a), moves theta by 2 alpha e . d value / d theta. With
 d_3 = 2 alpha e at the outputs of action a and 0 elsewhere, d_2 = (W_3^T d_3) [h' > 0] and d_1 = (W_2^T d_2)
 [h > 0], each layer moves by W_l += d_l x_l^T, b_l += d_l, where x_l is its input.
@@ -189,10 +193,10 @@ def relu(values: Reals, first: int, size: int) -> None:
 
 
 @part()
-def evaluate(networks: Networks, first: int, last: int, state: Reals, values: Activations) -> None:
-    """Policies first <= k < last at a state; to the bit the same however they are grouped."""
-    shape, hidden1, hidden2, outputs = networks.shape, values.hidden1, values.hidden2, values.outputs
-    H_1, H_2, H_3 = shape.units1, shape.units2, shape.outputs
+def evaluate_hidden(networks: Networks, first: int, last: int, state: Reals, values: Activations) -> None:
+    """Hidden layers of policies first <= k < last at a state; the same to the bit in any grouping."""
+    shape, hidden1, hidden2 = networks.shape, values.hidden1, values.hidden2
+    H_1, H_2 = shape.units1, shape.units2
     begin, size = first * shape.groups, (last - first) * shape.groups
 
     copy_block(networks.b1, begin * H_1, hidden1, begin * H_1, size * H_1)
@@ -204,12 +208,76 @@ def evaluate(networks: Networks, first: int, last: int, state: Reals, values: Ac
         add_layer(hidden1, n * H_1, H_1, networks.W2, n * H_1, 0, hidden2, n * H_2, H_2)
     relu(hidden2, begin * H_2, size * H_2)
 
+
+@part()
+def evaluate(networks: Networks, first: int, last: int, state: Reals, values: Activations) -> None:
+    """Policies first <= k < last at a state, with all their outputs."""
+    shape, hidden2, outputs = networks.shape, values.hidden2, values.outputs
+    H_2, H_3 = shape.units2, shape.outputs
+    begin, size = first * shape.groups, (last - first) * shape.groups
+    evaluate_hidden(networks, first, last, state, values)
     copy_block(networks.b3, begin * H_3, outputs, begin * H_3, size * H_3)
     for n in range(begin, begin + size):
         add_layer(hidden2, n * H_2, H_2, networks.W3, n * H_2, 0, outputs, n * H_3, H_3)
 
 
+@part()
+def action_value(networks: Networks, k: int, action: int, values: Activations, value: Reals) -> None:
+    """value_k(s, a) of one action, (D,), from the hidden layers: the same sums as in `evaluate`."""
+    shape, U = networks.shape, value.shape[0] // networks.shape.groups
+    for g in range(shape.groups):
+        n = k * shape.groups + g
+        copy_block(networks.b3, n * shape.outputs + action * U, value, g * U, U)
+        add_layer(
+            values.hidden2, n * shape.units2, shape.units2, networks.W3, n * shape.units2, action * U,
+            value, g * U, U,
+        )  # fmt: skip
+
+
 # --- Readout --------------------------------------------------------------------------------------
+
+
+@part(fastmath=REASSOCIATE)
+def row_product(rows: Reals, row: int, column: int, y: Reals, begin: int, size: int) -> float:
+    """sum_o rows[row, column + o] y[begin + o]; its rounding depends on the numbers and their count only."""
+    r, of_row, of_y, total = np.uintp(row), np.uintp(column), np.uintp(begin), y.dtype.type(0)
+    for o in range(np.uintp(size)):
+        total += rows[r, of_row + o] * y[of_y + o]
+    return total
+
+
+@part(fastmath=REASSOCIATE)
+def block_product(x: Reals, first: int, y: Reals, begin: int, size: int) -> float:
+    """sum_o x[first + o] y[begin + o]."""
+    of_x, of_y, total = np.uintp(first), np.uintp(begin), y.dtype.type(0)
+    for o in range(np.uintp(size)):
+        total += x[of_x + o] * y[of_y + o]
+    return total
+
+
+@part()
+def project(networks: Networks, k: int, action: int, readout: Reals, heads: Reals, biases: Reals) -> None:
+    """P_{k,a} = sum_{g,j} v_{g,j} W_3[., a U + j] (G H_2,) and its bias: Q_k(s, a) = P_{k,a} . h' + p_{k,a}.
+
+    It is computed anew for an action that has learned. The rank-one term of SGD would be cheaper, by G H_2 U
+    products of the many that a step needs; but policies that become equal would no longer tie.
+    """
+    shape, U = networks.shape, readout.shape[0] // networks.shape.groups
+    bias = biases.dtype.type(0)
+    for g in range(shape.groups):
+        n = k * shape.groups + g
+        bias += block_product(networks.b3, n * shape.outputs + action * U, readout, g * U, U)
+        for h in range(n * shape.units2, (n + 1) * shape.units2):
+            heads[action, h] = row_product(networks.W3, h, action * U, readout, g * U, U)
+    biases[k, action] = bias
+
+
+@part()
+def read_projection(values: Activations, shape: Shape, k: int, heads: Reals, biases: Reals, q: Reals) -> None:
+    """q[k, a] = P_{k,a} . h' + p_{k,a}: the networks of a policy lie side by side."""
+    size = shape.groups * shape.units2
+    for a in range(q.shape[1]):
+        q[k, a] = biases[k, a] + row_product(heads, a, k * size, values.hidden2, k * size, size)
 
 
 @part()
@@ -311,27 +379,30 @@ def descend(
     slot: int,
     error: Reals,
     rate: float,
+    head: float,
     gradients: Gradients,
 ) -> None:
     """theta_k += rate * error . d value(s, a) / d theta_k: SGD on |error|^2, with rate = 2 alpha.
 
-    error (G U,); `values` holds the hidden activations at the state, those of policy k in the place of policy
-    `slot`.
+    W_3 and b_3 learn `head` times as fast. error (G U,); `values` holds the hidden activations at the state,
+    those of policy k in the place of policy `slot`.
     """
     shape = networks.shape
     G, H_1, H_2, H_3 = shape.groups, shape.units1, shape.units2, shape.outputs
     U = error.shape[0] // G
     d1, d2, d3 = gradients.hidden1, gradients.hidden2, gradients.outputs
-    step = error.dtype.type(rate)
+    step, faster = error.dtype.type(rate), error.dtype.type(head)
     column = action * U
     for g in range(G):
         n, m, of_1, of_2, of_3 = k * G + g, slot * G + g, g * H_1, g * H_2, g * H_3
         for j in range(U):
             d3[of_3 + j] = step * error[g * U + j]
-            networks.b3[n * H_3 + column + j] += d3[of_3 + j]
         # Gradients pass through the weights as they were before the step.
         backward(networks.W3, n * H_2, column, d3, of_3, U, values.hidden2, m * H_2, H_2, d2, of_2)
         backward(networks.W2, n * H_1, 0, d2, of_2, H_2, values.hidden1, m * H_1, H_1, d1, of_1)
+        for j in range(U):
+            d3[of_3 + j] *= faster
+            networks.b3[n * H_3 + column + j] += d3[of_3 + j]
         add_outer(values.hidden2, m * H_2, H_2, d3, of_3, U, networks.W3, n * H_2, column)
         add_outer(values.hidden1, m * H_1, H_1, d2, of_2, H_2, networks.W2, n * H_1, 0)
     add_outer(state, 0, state.shape[0], d1, 0, G * H_1, networks.W1, 0, k * G * H_1)

@@ -5,6 +5,9 @@
     one step   p~(. | s, a) = softmax of theta_{a,j} . s
     learned    phi~ = sigmoid(H [s_t, s_{t+1}])
     tent       c[k, j] = max(0, 1 - |x_{k,j} - phi_k| / Delta_k)
+    bumps      z_j = exp(-|phi - c_j|^2 / (2 w^2)), divided by their sum
+    waves      z_j = sqrt(2 / D) cos(omega_j . phi + b_j)
+    cells      z_j = 1 at the nearest centre, else 0
 
 Models descend by plain SGD, reward models on squared errors, p~ on the loss of its rule. Gradients are
 written by hand.
@@ -147,3 +150,41 @@ def tent_code(phi: Reals, centres: Reals, code: Reals) -> None:
         width = (centres[k, U - 1] - centres[k, 0]) / (U - 1)
         for j in range(U):
             code[k * U + j] = max(zero, 1 - abs(centres[k, j] - phi[k]) / width)
+
+
+@part()
+def squared_distance(phi: Reals, centres: Reals, j: int) -> float:
+    """|phi - c_j|^2."""
+    total = phi[0] - phi[0]
+    for k in range(phi.shape[0]):
+        along = phi[k] - centres[j, k]
+        total += along * along
+    return total
+
+
+@part()
+def bump_code(phi: Reals, centres: Reals, width: float, code: Reals) -> None:
+    """Normalised Gaussians, relative to the nearest centre, so that they never are 0 / 0."""
+    for j in range(code.shape[0]):
+        code[j] = -squared_distance(phi, centres, j) / (2 * width * width)
+    softmax(code, code)
+
+
+@part()
+def wave_code(phi: Reals, frequencies: Reals, phases: Reals, code: Reals) -> None:
+    """Random Fourier features."""
+    height = math.sqrt(2 / code.shape[0])
+    for j in range(code.shape[0]):
+        code[j] = height * math.cos(dot(frequencies[j], phi) + phases[j])
+
+
+@part()
+def cell_code(phi: Reals, centres: Reals, code: Reals) -> None:
+    """The first of the nearest centres."""
+    nearest, least = 0, squared_distance(phi, centres, 0)
+    for j in range(code.shape[0]):
+        distance = squared_distance(phi, centres, j)
+        if distance < least:
+            nearest, least = j, distance
+        code[j] = 0.0
+    code[nearest] = 1.0

@@ -16,12 +16,17 @@ from sfr_fa.kernels.mlp import (
     Activations,
     Gradients,
     Networks,
+    action_value,
     copy_block,
     descend,
     evaluate,
+    evaluate_hidden,
     new_activations,
     new_gradients,
+    project,
     read_out,
+    read_projection,
+    row_product,
     spread_readout,
 )
 from sfr_fa.kernels.values import learner
@@ -35,6 +40,16 @@ class NetworkValues(NamedTuple):
     """(K, D): v_k of each policy's own task."""
     floor: float
     """Values are clipped there when they are read: 0, or minus infinity."""
+    head: float
+    """How many times as fast as the layers below the last layer learns."""
+    projects: bool
+    """Whether heads are projected: values are not clipped, and the readout stays as it is for the task."""
+    heads: Reals
+    """(A, K G H_2): P_{k,a} of all policies under v_i..."""
+    head_biases: Reals
+    """(K, A): ... and p_{k,a}."""
+    value: Reals
+    """(D,): of one action; scratch."""
     spread: Reals
     """Readouts laid out as the outputs of all networks are."""
     state: Reals
@@ -54,7 +69,9 @@ class NetworkValues(NamedTuple):
     """(A U,): for `read_out`."""
 
     @staticmethod
-    def new(networks: Networks, readouts: Reals, num_actions: int, *, floor: float) -> NetworkValues:
+    def new(
+        networks: Networks, readouts: Reals, num_actions: int, *, floor: float, head: float, projects: bool
+    ) -> NetworkValues:
         """Room for a task."""
         shape, dtype = networks.shape, readouts.dtype
         two = 2 * shape.groups
@@ -62,6 +79,11 @@ class NetworkValues(NamedTuple):
             networks,
             readouts,
             floor,
+            head,
+            projects,
+            heads=np.zeros((num_actions, len(networks.b2) if projects else 0), dtype),
+            head_biases=np.zeros((len(readouts), num_actions), dtype),
+            value=np.zeros(readouts.shape[1], dtype),
             spread=np.zeros_like(networks.b3),
             state=np.zeros(len(networks.W1), dtype),
             values=new_activations(networks),
@@ -76,8 +98,12 @@ class NetworkValues(NamedTuple):
         )
 
     def begin_task(self) -> None:
-        """Spread all readouts."""
-        for k in range(self.readouts.shape[0]):
+        """Project all heads, or spread all readouts."""
+        K = self.readouts.shape[0]
+        for k in range(K):
+            if self.projects:
+                for a in range(self.q.shape[1]):
+                    project(self.networks, k, a, self.readouts[K - 1], self.heads, self.head_biases)
             spread_readout(self.readouts[k], self.networks.shape, self.q.shape[1], k, self.spread)
 
     def readout_changed(self) -> None:
@@ -91,9 +117,12 @@ class NetworkValues(NamedTuple):
         K = q.shape[0]
         copy_to(state, self.state)
         # Not a plain 0: Numba would compile `evaluate` a second time for a literal.
-        evaluate(networks, K - K, K, self.state, values)
+        if self.projects:
+            evaluate_hidden(networks, K - K, K, self.state, values)
+        else:
+            evaluate(networks, K - K, K, self.state, values)
         for k in range(K):
-            read_out(values.outputs, networks.shape, k, self.spread, K - 1, self.floor, self.total, q, k)
+            read(self, k)
         return best_row(q)
 
     def greedy_action(self, k: int) -> int:
@@ -104,39 +133,56 @@ class NetworkValues(NamedTuple):
         """The outputs; hidden activations, and the state, are kept for `descend`."""
         shape, values, kept = self.networks.shape, self.values, self.kept
         G, H_1, H_2, i = shape.groups, shape.units1, shape.units2, self.q.shape[0] - 1
-        U = value_i.shape[0] // G
         copy_to(self.state, self.kept_state)
         for e in range(1 if c == i else 2):
             k, value = learner(e, i, c), value_i if e == 0 else value_c
             copy_block(values.hidden1, k * G * H_1, kept.hidden1, e * G * H_1, G * H_1)
             copy_block(values.hidden2, k * G * H_2, kept.hidden2, e * G * H_2, G * H_2)
-            for g in range(G):
-                copy_block(values.outputs, (k * G + g) * shape.outputs + action * U, value, g * U, U)
+            action_value(self.networks, k, action, values, value)
 
     def add_next(
         self, cell: int, c: int, state: Reals, gamma: float, target_i: Reals, target_c: Reals
     ) -> None:
         """target_{k,g,j} += gamma value_k(s, abar)_{g,j}."""
-        shape, outputs, i = self.networks.shape, self.values.outputs, self.q.shape[0] - 1
-        G, U = shape.groups, target_i.shape[0] // shape.groups
+        networks, value, i = self.networks, self.value, self.q.shape[0] - 1
         abar = first_largest(self.q[self.look(cell, c, state)])
         for e in range(1 if c == i else 2):
             k, target = learner(e, i, c), target_i if e == 0 else target_c
             if e == 1:
                 # Policy c under the reward of its own task.
-                read_out(outputs, shape, c, self.spread, c, self.floor, self.total, self.own_q, 0)
+                if self.projects:
+                    for a in range(self.q.shape[1]):
+                        action_value(networks, c, a, self.values, value)
+                        self.own_q[0, a] = row_product(self.readouts, c, 0, value, 0, value.shape[0])
+                else:
+                    outputs = self.values.outputs
+                    read_out(
+                        outputs, networks.shape, c, self.spread, c, self.floor, self.total, self.own_q, 0
+                    )
                 abar = first_largest(self.own_q[0])
-            for g in range(G):
-                begin = (k * G + g) * shape.outputs + abar * U
-                for j in range(U):
-                    target[g * U + j] += gamma * outputs[begin + j]
+            action_value(networks, k, abar, self.values, value)
+            for d in range(value.shape[0]):
+                target[d] += gamma * value[d]
 
     def descend(self, c: int, action: int, state: Reals, error_i: Reals, error_c: Reals, rate: float) -> bool:
         """Through the activations that were kept."""
         finite, i = True, self.q.shape[0] - 1
         for e in range(1 if c == i else 2):
             k, error = learner(e, i, c), error_i if e == 0 else error_c
-            descend(self.networks, k, self.kept_state, action, self.kept, e, error, rate, self.gradients)
+            descend(
+                self.networks,
+                k,
+                self.kept_state,
+                action,
+                self.kept,
+                e,
+                error,
+                rate,
+                self.head,
+                self.gradients,
+            )
+            if self.projects:
+                project(self.networks, k, action, self.readouts[i], self.heads, self.head_biases)
             finite = all_finite(error) and finite
         return finite
 
@@ -146,9 +192,22 @@ class NetworkValues(NamedTuple):
         i = q.shape[0] - 1
         for e in range(1 if c == i else 2):
             k = learner(e, i, c)
-            evaluate(networks, k, k + 1, self.state, values)
-            read_out(values.outputs, networks.shape, k, self.spread, i, self.floor, self.total, q, k)
+            if self.projects:
+                evaluate_hidden(networks, k, k + 1, self.state, values)
+            else:
+                evaluate(networks, k, k + 1, self.state, values)
+            read(self, k)
         return best_row(q)
+
+
+@part()
+def read(values: NetworkValues, k: int) -> None:
+    """Q_k under v_i, from what policy k has computed."""
+    shape, q, i = values.networks.shape, values.q, values.q.shape[0] - 1
+    if values.projects:
+        read_projection(values.values, shape, k, values.heads, values.head_biases, q)
+    else:
+        read_out(values.values.outputs, shape, k, values.spread, i, values.floor, values.total, q, k)
 
 
 @part()

@@ -49,6 +49,8 @@ from sfr_fa.arrays import positive_number
 from sfr_fa.engines import ENGINES
 from sfr_fa.environments.object_collection import ObjectCollection, ObjectCollectionBarreto
 from sfr_fa.environments.racer import Racer
+from sfr_fa.feature_codes import code_by_name
+from sfr_fa.interactions import sample_mixed_task, sample_parity_task
 from sfr_fa.reward_fitting import l1_weights, least_squares_weights, printed_rule_weights
 from sfr_fa.tasks import (
     NONLINEARITY_BRACKETS,
@@ -79,6 +81,8 @@ NAMES: dict[str, dict[str, Any]] = {
         "linear": sample_linear_task,
         "general": sample_general_task,
         "racer": lambda rng, space: sample_racer_task(rng),
+        "racer_parity": lambda rng, space: sample_parity_task(rng),
+        "racer_mixed": lambda rng, space: sample_mixed_task(rng),
         "racer_raw": lambda rng, space: sample_racer_task(rng, unit=2**0.5),
         **{f"nonlinearity_{level}": _of_nonlinearity(level) for level in range(len(NONLINEARITY_BRACKETS))},
     },
@@ -204,12 +208,18 @@ class AgentSetup(_Named):
     """"all", or "nearest 5", "bound 5", "recent 5", "random 5": which stored policies GPI may choose."""
     precision: str = "float32"
     optimiser: str = field(default="sgd", metadata={"later": True})
+    feature_code: str | None = field(default=None, metadata={"later": True})
+    """"bumps 128" or "cells 128", with centres among features of random steps, for SFR-K."""
+    approximator: str | None = field(default=None, metadata={"later": True})
+    """In place of the setting's."""
     bins: int | tuple[int, ...] | None = field(default=None, metadata={"later": True})
     """U of the tent code, or a number for each feature dimension, for CSFR."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         gpi_policies_by_name(self.gpi_policies)
+        if self.feature_code is not None:
+            code_by_name(self.feature_code)
         for name, rate in self.rates.items():
             positive_number(rate, f"{name} of {self.label}")
         if self.spec.learns_features != (self.learned_dimensions is not None):

@@ -3,7 +3,8 @@
 A trial is data (sfr_fa.runs.config). Everything random in it comes from streams that depend on (seed,
 repetition, name) only: those of `sfr_fa.streams`, and
 
-    fit           on which features SF fits its reward weights, where features are continuous
+    fit           on which features rewards are fitted, where features are continuous, and where in them the
+                  centres of a code lie
     features      learning of features: what is left out, initial weights, batches
 
 After every task the state is written to a checkpoint. A trial that was killed goes on from the last one and
@@ -34,12 +35,13 @@ import torch
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from sfr_fa.agents import AgentSpec, LearnedFeatures, LinearPerAction, ValueShape
+from sfr_fa.agents import AgentSpec, FitWarning, LearnedFeatures, LinearPerAction, ValueShape
 from sfr_fa.agents.checkpoint import read_checkpoint, write_checkpoint
 from sfr_fa.agents.gpi_policies import gpi_policies_by_name
 from sfr_fa.agents.policies import CopyPrevious, start_afresh
 from sfr_fa.arrays import FloatArray
 from sfr_fa.engines import Engine, EpisodeLimit, Streams, make_engine
+from sfr_fa.feature_codes import code_by_name
 from sfr_fa.feature_learning import RewardedTransitions, learn_features
 from sfr_fa.feature_spaces import BoxFeatures, DiscreteFeatures, FeatureSpace
 from sfr_fa.runs.config import AgentSetup, Trial, file_name
@@ -49,7 +51,9 @@ from sfr_fa.tasks import Task
 from sfr_theory.errors import InputError
 
 FIT_POINTS = 500
-"""SF fits its weights on the features of this many random steps, where features are continuous."""
+"""SF fits its weights on the features of this many random steps, where features are continuous..."""
+CODE_POINTS = 5000
+"""... and codes of features their readout, which has many more entries."""
 
 # --- Building ----------------------------------------------------------------------------------------
 
@@ -115,10 +119,12 @@ def build(trial: Trial, features: Callable[[Trial], LearnedFeatures]) -> tuple[E
     }  # fmt: skip
     if spec.learns_features:
         rest["feature_map"] = features(trial)
-    elif isinstance(space, BoxFeatures) and spec.fits_rewards:
-        rest["fit_points"] = features_of_random_steps(
-            environment, FIT_POINTS, stream(trial.seed, trial.repetition, "fit")
-        )
+    elif isinstance(space, BoxFeatures) and (spec.fits_rewards or setup.feature_code is not None):
+        fit_random = stream(trial.seed, trial.repetition, "fit")
+        count = CODE_POINTS if "ridge" in spec.uses else FIT_POINTS
+        rest["fit_points"] = points = features_of_random_steps(environment, count, fit_random)
+        if setup.feature_code is not None:
+            rest["feature_code"] = code_by_name(setup.feature_code)(points, fit_random)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         engine = make_engine(
@@ -129,7 +135,7 @@ def build(trial: Trial, features: Callable[[Trial], LearnedFeatures]) -> tuple[E
             limit=EpisodeLimit(is_terminal=setting.limit_is_terminal),
             gamma=setting.gamma,
             epsilon=setting.epsilon,
-            approximator=setting.named("approximator"),
+            approximator=setup.named("approximator") or setting.named("approximator"),
             loss=setting.named("loss"),
             optimiser=setup.named("optimiser"),
             clip=setup.named("clipping"),
@@ -151,8 +157,10 @@ def check_trials(trials: Iterable[Trial]) -> dict[tuple[str, str], Engine]:
             continue  # those of one label differ in rates only
         try:
             engine, tasks, _ = build(replace(trial, tasks=2), _zero_features)
-            for task in tasks:
-                engine.start_task(task)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", FitWarning)
+                for task in tasks:
+                    engine.start_task(task)
         except InputError as error:
             raise InputError(f"{trial.setting.name}, {trial.agent.label}: {error}") from None
         except Exception as error:
@@ -293,6 +301,8 @@ def run_trial(trial: Trial, folder: RunFolder, on_task: OnTask | None = None) ->
         engine, tasks, notes = build(trial, functools.partial(learned_feature_map, folder=folder))
         progress = _Progress(notes=notes)
         remarks = _resume(trial, folder, engine, progress)
+        # A task that a code cannot express is a result of the run, not a surprise at every task.
+        warnings.simplefilter("ignore", FitWarning)
         while len(progress.rows) < trial.tasks and not (progress.rows and progress.rows[-1].diverged):
             number = len(progress.rows)
             result = engine.run_task(tasks[number], trial.steps)

@@ -10,9 +10,10 @@ import numpy as np
 import torch
 
 from sfr_fa.agents import AGENT_SPECS, LearnedFeatures, Transition, checkpoint, make_agent, squares
+from sfr_fa.feature_codes import KernelCode
 from sfr_fa.feature_spaces import BoxFeatures, DiscreteFeatures
 from sfr_fa.streams import Streams
-from sfr_fa.tasks import AdditiveTask, LinearTask, TableTask
+from sfr_fa.tasks import AdditiveTask, FunctionTask, LinearTask, TableTask
 
 torch.set_num_threads(1)
 
@@ -20,7 +21,15 @@ STATE_DIM, NUM_ACTIONS, GAMMA = 5, 3, 0.8
 VECTORS = np.array([[0, 0, 0], [1, 0, 0.5], [0.5, 1, 0], [1, 1, 1], [0, 0.5, 1]], dtype=float)
 DISCRETE = DiscreteFeatures(VECTORS)
 BOX = BoxFeatures(np.array([0.0, -1.0, 0.0]), np.array([1.0, 1.0, 2.0]))
+FIT_POINTS = np.random.default_rng(2).uniform(BOX.low, BOX.high, (200, 3))
+WIDTH = 0.7
 ALPHA, ALPHA_R, BETA = 0.03, 0.05, 0.3
+
+
+def bumps(phi):
+    """Normalised Gaussians at VECTORS, (..., 3) -> (..., 5)."""
+    z = np.exp(-((np.asarray(phi)[..., None, :] - VECTORS) ** 2).sum(-1) / (2 * WIDTH**2))
+    return z / z.sum(-1, keepdims=True)
 
 
 RATES = {"learning_rate": ALPHA, "reward_learning_rate": ALPHA_R, "model_learning_rate": BETA}
@@ -34,13 +43,20 @@ def small_agent(name, seed=0, **settings):
     if spec.learns_features:
         matrix = np.random.default_rng(1).normal(0, 0.7, (2 * STATE_DIM, 3))
         common["feature_map"] = LearnedFeatures(matrix)
-    space = BOX if spec.family == "CSFR" else DISCRETE
+    if "feature_code" in spec.uses:
+        common["feature_code"] = KernelCode(VECTORS, WIDTH)
+    if name in ("CSFR-F", "SFR-K"):
+        common["fit_points"] = FIT_POINTS
+    space = BOX if spec.family in ("CSFR", "SFR-K") else DISCRETE
     return make_agent(name, STATE_DIM, NUM_ACTIONS, space, seed=seed, **(common | settings))
 
 
 def some_task(name, rng):
     """A task of the most general kind that the agent can be given."""
-    if name in ("CSFR", "CSFR-R"):
+    if name.startswith("SFR-K"):
+        heights = rng.normal(size=len(VECTORS))
+        return FunctionTask(lambda phi: bumps(phi) @ heights)
+    if name in ("CSFR", "CSFR-R", "CSFR-F"):
         scales = rng.normal(size=3)
         return AdditiveTask(tuple(lambda x, c=c: np.sin(4 * c * x) + c for c in scales))
     if name in ("SFR", "SFR-R", "MB SFR", "MB SFR-R", "Q"):
@@ -49,7 +65,7 @@ def some_task(name, rng):
 
 
 def some_features(name, rng):
-    if name.startswith("CSFR"):
+    if name.startswith(("CSFR", "SFR-K")):
         return rng.uniform(BOX.low, BOX.high)
     return VECTORS[rng.integers(len(VECTORS))]
 
@@ -166,7 +182,7 @@ class Listing:
         self.tasks = []  # a task, or the learned model of one
         if name.startswith("MB"):
             self.model = agent.cumulant.model.weight.detach().numpy().copy()
-        self.clips = name.startswith(("SFR", "MB", "CSFR"))
+        self.clips = name.startswith(("SFR", "MB", "CSFR")) and not name.startswith("SFR-K")
         if name.startswith("CSFR"):
             box = agent.feature_map.space
             self.centres = [box.low[k] + np.arange(11) * (box.high[k] - box.low[k]) / 10 for k in range(3)]
@@ -204,11 +220,23 @@ class Listing:
             return np.ones(1)
         if self.name.startswith("SF-") or self.name == "SF":
             return task.w if isinstance(task, LinearModel) else task.weights
+        if self.name == "SFR-K-R":
+            return task.w
+        if self.name in ("SFR-K", "CSFR-F"):
+            return self.fitted(task)
         if self.name.startswith("CSFR"):
             if isinstance(task, LinearModel):
                 return np.concatenate([task.w[j] * self.centres[j] for j in range(3)])
             return np.concatenate([task.component(j, self.centres[j]) for j in range(3)])
         return task(VECTORS) if isinstance(task, (LinearModel, MlpModel)) else task.reward(VECTORS)
+
+    def fitted(self, task):
+        """min over v of |R - C v|^2 + 0.001 |v|^2, as plain least squares with rows for the ridge."""
+        points = FIT_POINTS[np.arange(len(FIT_POINTS)) % 5 != 4]
+        codes = np.array([self.cumulant(None, phi) for phi in points])
+        rows = np.concatenate([codes, np.sqrt(1e-3) * np.eye(codes.shape[1])])
+        rewards = np.concatenate([task.reward(points), np.zeros(codes.shape[1])])
+        return np.linalg.lstsq(rows, rewards, rcond=None)[0]
 
     def q(self, k, state, task):
         values = self.theta[k] @ state  # (A, D)
@@ -237,6 +265,8 @@ class Listing:
                 delta = self.centres[k][1] - self.centres[k][0]
                 tents += [max(0.0, 1 - abs(x - phi[k]) / delta) for x in self.centres[k]]
             return np.array(tents)
+        if self.name.startswith("SFR-K"):
+            return bumps(phi)
         observed = (phi == VECTORS).all(axis=1).astype(float)
         if not self.name.startswith("MB"):
             return observed
@@ -256,7 +286,7 @@ class Listing:
         i, s, a, s_next = len(self.theta) - 1, step.state, step.action, step.next_state
         phi = self.features(step)
         if isinstance(self.tasks[i], (LinearModel, MlpModel)):
-            self.tasks[i].learn(phi, step.reward)
+            self.tasks[i].learn(bumps(phi) if self.name == "SFR-K-R" else phi, step.reward)
         cumulant = self.cumulant(step, phi)
         discount = 0.0 if step.terminal else GAMMA
         _, next_action = self.gpi(s_next)

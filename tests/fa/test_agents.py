@@ -19,6 +19,7 @@ from sfr_fa.agents import (
 from sfr_fa.agents.approximators import stacked_values
 from sfr_fa.agents.cumulants import TentCode, squares
 from sfr_fa.agents.readouts import LearnedReadout
+from sfr_fa.feature_codes import KernelCode
 from sfr_fa.feature_spaces import OBJECT_COLLECTION_FEATURES, DiscreteFeatures
 from sfr_fa.streams import Streams
 from sfr_fa.tasks import AdditiveTask, LinearTask, TableTask, sample_general_task
@@ -492,6 +493,10 @@ def corridor_agent(name, seed=0, epsilon=1.0):
         matrix[5:, 0], matrix[5:, 1], matrix[5:, 2] = [30, -30, -30, -30, -30], -30, [-30] * 4 + [30]
         matrix[6:9, 1] = 30
         settings["feature_map"] = LearnedFeatures(matrix)
+    if "feature_code" in spec.uses:
+        settings["feature_code"] = KernelCode(np.eye(3), 0.2)
+    if name in ("CSFR-F", "SFR-K"):
+        settings |= {"fit_points": np.tile(np.eye(3), (10, 1)), "ridge": 1e-6}
     common = {"gamma": 0.8, "epsilon": epsilon, "dtype": torch.float64, "seed": seed}
     return make_agent(name, 5, 2, CORRIDOR, **common, **settings)
 
@@ -522,7 +527,7 @@ def test_agent_reaches_the_optimum_of_a_corridor(name):
     np.testing.assert_array_equal(q.argmax(axis=1), optimum.argmax(axis=1))
 
 
-@pytest.mark.parametrize("name", ["SF", "SFR", "MB SFR", "CSFR"])
+@pytest.mark.parametrize("name", ["SF", "SFR", "MB SFR", "CSFR", "CSFR-F", "SFR-K"])
 def test_transfer_solves_a_third_task_before_learning_it(name):
     """Left and right have been learned; a new mixture is acted on optimally at once, which fresh Q cannot.
 

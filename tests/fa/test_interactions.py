@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from sfr_fa.interactions import (
-    ProductTask,
     but_not,
     conjunction,
     distances_of_random_places,
@@ -16,6 +15,7 @@ from sfr_fa.interactions import (
     sample_mixed_task,
     sample_parity_task,
 )
+from sfr_fa.tasks import ProductTask
 from sfr_theory.errors import InputError
 
 MU, SIGMA = np.array([0.2, 0.5, 0.8]), np.array([0.001, 0.002, 0.001])

@@ -10,7 +10,15 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfr_fa.agents import FeatureSubnetworks, LearnedFeatures, ValueShape, clip_at_zero, no_clip
+from sfr_fa.agents import (
+    FeatureSubnetworks,
+    LearnedFeatures,
+    LinearPerAction,
+    SharedNetwork,
+    ValueShape,
+    clip_at_zero,
+    no_clip,
+)
 from sfr_fa.agents.approximators import stacked_values
 from sfr_fa.agents.gpi_policies import Recent
 from sfr_fa.engines import EpisodeLimit, make_engine
@@ -18,6 +26,8 @@ from sfr_fa.engines.compiled import CompiledEngine
 from sfr_fa.engines.packing import pack_rewards
 from sfr_fa.environments.layouts import RACER_LAYOUT, RacerLayout
 from sfr_fa.environments.racer import Racer
+from sfr_fa.feature_codes import CellCode, FourierCode, KernelCode
+from sfr_fa.interactions import distances_of_random_places, sample_mixed_task, sample_parity_task
 from sfr_fa.kernels import mlp
 from sfr_fa.kernels.arrays import part
 from sfr_fa.kernels.network_values import best_row
@@ -27,7 +37,9 @@ from tests.fa.engine_checks import compiled
 
 torch.set_num_threads(1)
 
-AGENTS = ("Q", "SF", "SF-R", "SF-h", "CSFR", "CSFR-R", "CSFR-h")
+AGENTS = ("Q", "SF", "SF-R", "SF-h", "CSFR", "CSFR-R", "CSFR-h", "CSFR-F", "SFR-K", "SFR-K-R")
+PLACES = distances_of_random_places(np.random.default_rng(13), 600)
+BUMPS = KernelCode.observed(PLACES, 20, np.random.default_rng(14))
 LAYOUT = RacerLayout(episode_steps=25)
 """Short episodes, so that a short run sees many ends."""
 
@@ -46,6 +58,10 @@ def an_engine(name, agent, *, seed=3, layout=LAYOUT, **changes):
     if agent.endswith("-h"):
         matrix = np.random.default_rng(11).normal(0, 0.3, (240, 4))
         chosen["feature_map"] = LearnedFeatures(matrix)
+    if agent in ("CSFR-F", "SFR-K"):
+        chosen["fit_points"] = PLACES
+    if agent.startswith("SFR-K"):
+        chosen["feature_code"] = BUMPS
     if agent == "SF":
         chosen["fit_points"] = np.random.default_rng(12).random((40, 3))
     return make_engine(name, Racer(layout=layout), agent, seed=seed, **(chosen | changes))
@@ -71,6 +87,7 @@ def assert_same_weights(compiled, reference, atol=1e-10):
 # --- The contract ---------------------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore::sfr_fa.agents.FitWarning")  # of twenty bumps
 @pytest.mark.parametrize("agent", AGENTS)
 def test_engines_walk_the_same_path(agent):
     """Both round at some 1e-16 a step and SGD amplifies it little: 1e-10 is far below any changed formula."""
@@ -78,7 +95,7 @@ def test_engines_walk_the_same_path(agent):
     rng = np.random.default_rng(5)
     earlier_policies = 0
     for _ in range(4):
-        task = sample_racer_task(rng)
+        task = (sample_parity_task if agent.startswith("SFR-K") else sample_racer_task)(rng)
         ours, theirs = (engine.run_task(task, 160) for engine in (compiled, reference))
         np.testing.assert_array_equal(ours.actions, theirs.actions)
         np.testing.assert_array_equal(ours.gpi_counts, theirs.gpi_counts)
@@ -123,6 +140,34 @@ def test_engines_agree_on_options(changes):
         task = GaussianTask(sample_racer_task(rng).components[:n])
         ours, theirs = (engine.run_task(task, 110) for engine in (compiled, reference))
         np.testing.assert_array_equal(ours.actions, theirs.actions)
+        assert_same_weights(compiled, reference)
+
+
+SHARED = functools.partial(SharedNetwork, hidden=(9, 14), head_rate=5)
+
+
+@pytest.mark.filterwarnings("ignore::sfr_fa.agents.FitWarning")
+@pytest.mark.parametrize(
+    ("agent", "changes"),
+    [
+        ("SFR-K", {"approximator": SHARED}),
+        ("SFR-K-R", {"approximator": SHARED}),
+        ("CSFR-F", {"approximator": SHARED}),
+        ("SFR-K", {"feature_code": CellCode(BUMPS.centres)}),
+        ("SFR-K", {"feature_code": FourierCode.random(3, 15, 0.3, np.random.default_rng(15))}),
+        ("SFR-K", {"approximator": LinearPerAction}),
+    ],
+    ids=["shared", "shared, rewards learned", "shared, tents", "cells", "waves", "linear"],
+)
+def test_engines_agree_on_codes_and_on_interactions(agent, changes):
+    compiled, reference = both(agent, **changes)
+    rng = np.random.default_rng(8)
+    for sample in (sample_mixed_task, sample_parity_task, sample_mixed_task):
+        task = sample(rng)
+        ours, theirs = (engine.run_task(task, 80) for engine in (compiled, reference))
+        np.testing.assert_array_equal(ours.actions, theirs.actions)
+        np.testing.assert_array_equal(ours.gpi_counts, theirs.gpi_counts)
+        assert ours.total_reward == pytest.approx(theirs.total_reward, rel=1e-12)
         assert_same_weights(compiled, reference)
 
 
@@ -253,7 +298,7 @@ def test_a_step_of_sgd_is_autograds(policies, shape, dtype, seed, action, rate):
     values, gradients = mlp.new_activations(networks), mlp.new_gradients(networks)
     compiled(mlp.evaluate)(networks, 0, networks.shape.policies, state, values)
     error = target - values.outputs.reshape(policies, G, 3, U)[k, :, action]
-    compiled(mlp.descend)(networks, k, state, action, values, k, error.ravel(), 2 * rate, gradients)
+    compiled(mlp.descend)(networks, k, state, action, values, k, error.ravel(), 2 * rate, 1.0, gradients)
     stored = [array for kind in layers(stacks) for array in kind]
     for array, moved in zip(stored, mlp.unpack(networks, [a.shape for a in stored]), strict=True):
         array[...] = moved
@@ -309,6 +354,32 @@ def test_readout_clips_where_it_is_told(seed, floor):
     values = outputs[1].reshape(3, 3, 11).transpose(1, 0, 2).reshape(3, 33)
     expected = (clip(torch.from_numpy(values)).numpy() * readout).sum(axis=1)
     np.testing.assert_allclose(q[0], expected, rtol=0, atol=1e-13)
+
+
+@given(policies=st.integers(1, 5), shape=SHAPES, dtype=DTYPES, seed=SEEDS)
+@settings(max_examples=25)
+def test_projected_heads_read_what_all_outputs_say(policies, shape, dtype, seed):
+    """And equal policies tie to the bit; a single action is to the bit what the evaluation of all says."""
+    _, stacks = drawn_networks(policies, shape, dtype, seed)
+    twice = {name: torch.cat([stack, stack]) for name, stack in stacks.items()}
+    networks, (G, U) = mlp.pack(*layers(twice)), shape[:2]
+    rng = np.random.default_rng(seed)
+    state, readout = a_state(dtype, rng), rng.normal(size=G * U).astype(dtype)
+    values = mlp.new_activations(networks)
+    compiled(mlp.evaluate)(networks, 0, networks.shape.policies, state, values)
+    heads, biases = np.zeros((3, len(networks.b2)), dtype), np.zeros((2 * policies, 3), dtype)
+    q, value = np.zeros((2 * policies, 3), dtype), np.zeros(G * U, dtype)
+    outputs = values.outputs.reshape(2 * policies, G, 3, U)
+    for k in range(2 * policies):
+        for a in range(3):
+            compiled(mlp.project)(networks, k, a, readout, heads, biases)
+            compiled(mlp.action_value)(networks, k, a, values, value)
+            np.testing.assert_array_equal(value.reshape(G, U), outputs[k, :, a])
+        compiled(mlp.read_projection)(values, networks.shape, k, heads, biases, q)
+    expected = np.einsum("kgaj,gj->ka", outputs.astype(float), readout.reshape(G, U).astype(float))
+    tolerance = 200 * np.finfo(dtype).eps * max(1.0, np.abs(outputs).max()) * np.abs(readout).sum()
+    np.testing.assert_allclose(q, expected, rtol=0, atol=tolerance)
+    np.testing.assert_array_equal(q[:policies], q[policies:])
 
 
 @given(K=st.integers(1, 6), seed=SEEDS)

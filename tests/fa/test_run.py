@@ -285,7 +285,8 @@ def test_divergence_is_a_result(tmp_path, capsys):
 
 RATES = {"learning_rate": 0.005, "reward_learning_rate": 0.05, "model_learning_rate": 0.4}
 NOT_FOR = {
-    SETTING: {"CSFR", "CSFR-R"},  # its features are discrete and few, SFR needs no bins
+    # its features are discrete and few, SFR needs no bins and no code
+    SETTING: {"CSFR", "CSFR-R", "CSFR-F", "SFR-K", "SFR-K-R"},
     RACER: {"SFR", "SFR-R", "MB SFR", "MB SFR-R"},  # its features are continuous
 }
 
@@ -297,6 +298,8 @@ def setups(setting):
         extra = [f"{rate}={RATES[rate]}" for rate in spec.rates]
         if spec.learns_features:
             extra.append("learned_dimensions=3")
+        if "feature_code" in spec.uses:
+            extra.append('feature_code="bumps 12"')
         if spec.learns_rewards and not spec.readout.linear_only:
             extra.append('reward_model="mlp"')
         if agent not in NOT_FOR[setting]:
@@ -323,7 +326,7 @@ def test_both_engines_write_the_same_files_for_every_agent(tmp_path, setting):
 
 
 def test_every_agent_is_compared_in_some_environment():
-    assert len(AGENT_SPECS) == 11
+    assert len(AGENT_SPECS) == 14
     assert not NOT_FOR[SETTING] & NOT_FOR[RACER]
 
 

@@ -18,6 +18,7 @@ from sfr_fa.feature_spaces import (
     BoxFeatures,
     DiscreteFeatures,
 )
+from sfr_fa.interactions import sample_mixed_task, sample_parity_task
 from sfr_fa.tasks import (
     NONLINEARITY_BRACKETS,
     AdditiveReward,
@@ -44,6 +45,8 @@ SAMPLERS = {
     "general Barreto": lambda rng: sample_general_task(rng, BARRETO_FEATURES),
     "level 3": lambda rng: sample_task_of_nonlinearity(rng, 3),
     "racer": sample_racer_task,
+    "parity": sample_parity_task,
+    "mixed": sample_mixed_task,
 }
 
 

@@ -1,0 +1,153 @@
+"""Agents that sum a code of features and fit rewards to it: what a fit says, and what the values are."""
+
+import functools
+
+import numpy as np
+import pytest
+import torch
+
+from sfr_fa.agents import FitWarning, SharedNetwork, Transition, ValueShape, make_agent
+from sfr_fa.feature_codes import CellCode, FourierCode, KernelCode, code_by_name
+from sfr_fa.feature_spaces import BoxFeatures
+from sfr_fa.interactions import distances_of_random_places, sample_parity_task
+from sfr_fa.tasks import FunctionTask, LinearTask, sample_racer_task
+from sfr_theory.errors import InputError
+from tests.fa.agent_checks import BOX, FIT_POINTS, NUM_ACTIONS, STATE_DIM, VECTORS, some_state
+
+CUBE = BoxFeatures(np.zeros(3), np.ones(3))
+PLACES = distances_of_random_places(np.random.default_rng(0), 1500)
+
+
+def agent_of(name, code=None, **settings):
+    if code is not None:
+        settings["feature_code"] = code
+    common = {"gamma": 0.8, "epsilon": 0.3, "learning_rate": 0.03, "dtype": torch.float64}
+    return make_agent(name, STATE_DIM, NUM_ACTIONS, settings.pop("space", BOX), **(common | settings))
+
+
+def test_a_fit_says_what_it_misses_and_warns_where_that_is_much():
+    """Tents express sums over dimensions, and no parity; bumps express both."""
+    rng = np.random.default_rng(1)
+    code = KernelCode.observed(PLACES, 100, rng)
+    parity, additive = sample_parity_task(rng), sample_racer_task(rng)
+    bumps, tents = (
+        agent_of(name, of, space=CUBE, fit_points=PLACES) for name, of in (("SFR-K", code), ("CSFR-F", None))
+    )
+    bumps.start_task(parity)
+    with pytest.warns(FitWarning, match="misses"):
+        tents.start_task(parity)
+    known = tents.readout_rule.known
+    missed = known.fit(parity)
+    assert missed.rms > 0.5 * missed.spread > 2 * bumps.readout_rule.known.fit(parity).rms
+    assert missed.rms < missed.largest <= 1.5
+    # The numbers of the warning are those of the fit, on points that it was not fitted to.
+    held = PLACES[4::5]
+    errors = parity.reward(held) - known.code.encode(held).reshape(len(held), -1) @ missed.vector
+    assert missed.rms == pytest.approx(np.sqrt((errors**2).mean()))
+    tents.start_task(additive)
+
+
+def test_csfr_reads_sums_at_its_bins_and_fits_the_rest():
+    product = FunctionTask(lambda phi: phi[..., 0] * phi[..., 1])
+    with pytest.raises(InputError) as refused:
+        agent_of("CSFR").start_task(product)
+    assert "fit_points" in str(refused.value)
+    agent = agent_of("CSFR", fit_points=FIT_POINTS)
+    with pytest.warns(FitWarning):
+        agent.start_task(product)
+    task = LinearTask(np.array([1.0, -2.0, 0.5]))
+    agent.start_task(task)
+    at_bins = np.concatenate([task.component(k, x) for k, x in enumerate(agent.cumulant.centres)])
+    np.testing.assert_allclose(agent.readouts[-1].vector, at_bins)
+    # Fitted, the parts may be shifted against each other, but not their sum.
+    fitted = agent_of("CSFR-F", fit_points=FIT_POINTS, ridge=1e-9)
+    fitted.start_task(task)
+    codes = fitted.cumulant.encode(FIT_POINTS).reshape(len(FIT_POINTS), -1)
+    np.testing.assert_allclose(codes @ fitted.readouts[0].vector.numpy(), task.reward(FIT_POINTS), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        KernelCode(VECTORS, 0.7),
+        CellCode(VECTORS),
+        FourierCode.random(3, 7, 0.5, np.random.default_rng(3)),
+    ],
+    ids=["bumps", "cells", "waves"],
+)
+def test_values_read_by_any_w_follow_scalar_learning_of_w_z(code):
+    """Vector TD along a path, read by w, is scalar TD on the reward w . z: path by path, for every w.
+
+    The greedy action of a target is that of the task; both learners are told it by learning one policy from
+    terminal steps and from steps whose next action is forced (one action).
+    """
+    rng = np.random.default_rng(4)
+    settings = {"gamma": 0.8, "epsilon": 0.3, "learning_rate": 0.03, "dtype": torch.float64}
+    vector = make_agent("SFR-K", STATE_DIM, 1, BOX, feature_code=code, fit_points=FIT_POINTS, **settings)
+    vector.start_task(FunctionTask(lambda phi: code.encode(phi) @ np.ones(code.size)))
+    readings = rng.normal(size=(3, code.size))
+    scalars = [make_agent("Q", STATE_DIM, 1, **settings) for _ in readings]
+    theta = vector.policies.parameters["weight"][0].numpy()
+    for w, scalar in zip(readings, scalars, strict=True):
+        scalar.start_task(None)
+        scalar.policies.parameters["weight"][0].copy_(torch.tensor(np.einsum("d,ads->as", w, theta)[:, None]))
+    for _ in range(30):
+        state, next_state, phi = some_state(rng), some_state(rng), rng.uniform(BOX.low, BOX.high)
+        terminal = bool(rng.random() < 0.2)
+        vector.learn(Transition(state, 0, 0.0, phi, next_state, terminal))
+        for w, scalar in zip(readings, scalars, strict=True):
+            scalar.learn(Transition(state, 0, float(w @ code.encode(phi)), None, next_state, terminal))
+    for w, scalar in zip(readings, scalars, strict=True):
+        np.testing.assert_allclose(
+            np.einsum("d,ads->as", w, theta)[:, None], scalar.policies.parameters["weight"][0], atol=1e-12
+        )
+
+
+def test_a_code_of_ones_own_dimensions_is_all_that_fits():
+    for code, place in ((KernelCode(np.eye(2), 1.0), "3"), ("bumps", "KernelCode")):
+        with pytest.raises(InputError) as refused:
+            agent_of("SFR-K", code, fit_points=FIT_POINTS)
+        assert "feature_code" in str(refused.value)
+        assert place in str(refused.value)
+    agent = agent_of("SFR-K", KernelCode(VECTORS, 0.7))
+    with pytest.raises(InputError) as refused:
+        agent.start_task(LinearTask(np.ones(3)))
+    assert "fit_points" in str(refused.value)
+
+
+def test_codes_by_name():
+    rng = np.random.default_rng(5)
+    assert isinstance(code_by_name("bumps 12")(PLACES, rng), KernelCode)
+    cells = code_by_name("cells 9")(PLACES, rng)
+    assert isinstance(cells, CellCode)
+    assert cells.size == 9
+    for wrong in ("bumps", "bumps x", "spikes 3", "cells 0"):
+        with pytest.raises(InputError) as refused:
+            code_by_name(wrong)
+        assert "bumps 128" in str(refused.value)
+
+
+def test_the_head_of_a_shared_network_learns_at_its_own_rate():
+    """Against a network all of whose layers learn alike, the head moves ten times as far, others the same."""
+    moves = []
+    for rate in (1, 10):
+        agent = agent_of(
+            "SFR-K", KernelCode(VECTORS, 0.7), fit_points=FIT_POINTS,
+            approximator=functools.partial(SharedNetwork, hidden=(6, 6), head_rate=rate),
+        )  # fmt: skip
+        agent.start_task(FunctionTask(lambda phi: KernelCode(VECTORS, 0.7).encode(phi)[..., 0]))
+        before = {name: value.clone() for name, value in agent.policies.parameters.items()}
+        rng = np.random.default_rng(6)
+        agent.learn(Transition(some_state(rng), 1, 0.0, VECTORS[1], some_state(rng), False))
+        moves.append({name: (agent.policies.parameters[name] - before[name]).numpy() for name in before})
+    for name, move in moves[0].items():
+        factor = 10 if name.endswith(".2") else 1
+        np.testing.assert_allclose(moves[1][name], factor * move, atol=1e-12, err_msg=name)
+        assert np.abs(move).max() > 0, name
+
+
+def test_a_shared_network_is_one_for_all_groups():
+    shape = ValueShape(state_dim=4, num_actions=3, groups=3, size=5)
+    module = SharedNetwork(shape, np.random.default_rng(7), hidden=(8, 6))
+    assert [tuple(weight.shape) for weight in module.weights] == [(1, 8, 4), (1, 6, 8), (1, 45, 6)]
+    assert module(torch.ones(2, 4, dtype=torch.float64)).shape == (2, 3, 15)
