@@ -24,7 +24,6 @@ from __future__ import annotations
 import importlib
 import multiprocessing
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -330,6 +329,15 @@ def whole_run(name: str) -> float:
     return total
 
 
+def peak_memory() -> float:
+    """Bytes that this process has had at most; nan where the system does not tell (Windows)."""
+    try:
+        import resource
+    except ImportError:
+        return float("nan")
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
 def compile_seconds() -> float:
     """Processor seconds of compiling both kernels in both precisions, in a process with an empty cache."""
     with tempfile.TemporaryDirectory() as folder:
@@ -449,7 +457,7 @@ def main(options: Options) -> int:
     size = weights[..., 0].numel() * padded(weights.shape[-1], PADDING) * weights.element_size()
     limit = read_bandwidth(size, options.repeats)
     reading = size / full * 1e6
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    peak = peak_memory()
     console.print(
         f"Full GPI, K = {K}: {full:.1f} us per step; it reads {reading / 1e9:.1f} of {limit / 1e9:.1f} GB/s. "
         f"With the filter a step is {full / objects.compiled[K]:.1f} times faster.\n"

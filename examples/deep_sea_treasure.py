@@ -12,6 +12,6 @@ env = FeaturesFromVectorReward(sea, LinearTask([1, 1]), treasures)
 engine = make_engine("reference", env, "SFR", seed=0, gamma=0.99, epsilon=0.3, learning_rate=0.25)
 for weights in ([1, 0], [1, 1], [1, 4]):
     engine.run_task(LinearTask(weights), steps=2000)
-# A utility that no weights can state, met for the first time: only treasures from 8 to 16 are of use.
-result = engine.run_task(lambda phi: np.where(abs(phi[..., 0] - 12) <= 4, 1.0, -0.02), steps=2000)
-print(f"{result.total_reward / result.episodes:.2f} per episode, by policies {result.gpi_counts}")
+# A utility that no weights can state and no task had, zero-shot: only treasures from 8 to 16 are of use.
+result = engine.evaluate(lambda phi: np.where(abs(phi[..., 0] - 12) <= 4, 1.0, -0.02), episode_steps=100)
+print(f"{result.returns.mean():.2f} per episode, by policies {result.gpi_shares}")

@@ -96,3 +96,30 @@ def test_the_theory_imports_without_torch_numba_gymnasium_or_z3():
     )
     assert result.returncode == 0, result.stderr
     assert "sfr_theory.check_gpi_bound" in result.stdout
+
+
+BLOCK_WHAT_WINDOWS_LACKS = """
+import sys
+class Blocker:
+    def find_spec(self, name, path=None, target=None):
+        if name in {"fcntl", "resource", "termios", "pwd", "grp"}:
+            raise ImportError(f"{name} is blocked")
+for name in ("fcntl", "resource", "termios", "pwd", "grp"):
+    sys.modules.pop(name, None)
+sys.meta_path.insert(0, Blocker())
+import importlib, pkgutil
+for name in sys.argv[1:]:
+    package = importlib.import_module(name)
+    for module in pkgutil.walk_packages(package.__path__, name + "."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+            print(module.name)
+"""
+
+
+@pytest.mark.slow
+def test_everything_imports_without_what_windows_lacks():
+    command = [sys.executable, "-c", BLOCK_WHAT_WINDOWS_LACKS, *PACKAGES]
+    result = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+    assert result.returncode == 0, result.stderr
+    assert {"sfr_fa.runs.workers", "experiments.run", "benchmarks.engines"} <= set(result.stdout.split())
