@@ -92,6 +92,8 @@ def test_deep_sea_treasure_with_a_utility_that_is_not_linear():
     assert float(per_episode) > 0.4
 
 
-@pytest.mark.parametrize("name", ["transfer.py", "deep_sea_treasure.py"])
-def test_the_readme_shows_the_example_that_is_tested(name):
-    assert (ROOT / "examples" / name).read_text() in (ROOT / "README.md").read_text()
+@pytest.mark.parametrize(
+    ("name", "page"), [("transfer.py", "docs/practitioner.md"), ("deep_sea_treasure.py", "README.md")]
+)
+def test_pages_show_the_examples_that_are_tested(name, page):
+    assert (ROOT / "examples" / name).read_text() in (ROOT / page).read_text()

@@ -24,7 +24,7 @@ from sfr_theory import cli
 from sfr_theory.errors import InputError
 
 REWARDS = ("Orange triangles and blue boxes", "Orange boxes and blue triangles", "Everything, then home")
-WINDOW, CROP = (1180, 900), (6, 188, 1176, 702)
+WINDOW, CROP = (1180, 900), (6, 188, 1176, 688)
 """Pixels: the browser's, and left, top, right, bottom of what is shown."""
 # A page that has made so many steps and stands still.
 STILL = """
@@ -51,7 +51,7 @@ class Options:
     """The moving picture."""
     frames: int = 9
     """Per reward."""
-    steps: int = 11
+    steps: int = 14
     """Of the agents, per frame."""
     width: int = 800
     """Pixels."""
