@@ -30,7 +30,7 @@ results: $(INSTALLED)  ## figures, verdicts and pages from the tables in results
 	$(BIN)/python -m proofs_checks --markdown docs/claims.md
 
 docs: $(INSTALLED)  ## the documentation as a site, site/index.html; warnings and dead links fail
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo wrote site/index.html
 
 test: $(INSTALLED)  ## the whole test suite
