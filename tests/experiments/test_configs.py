@@ -7,7 +7,7 @@ import pytest
 from experiments.configs import known_configs, load_config
 from sfr_theory.errors import InputError
 
-PAPER_TASKS = {"racer": 40, "grid_racer": 40, "multiverse_racer": 40}
+PAPER_TASKS = {"racer": 40, "grid_racer": 40, "multiverse_racer": 40, "racer_interactions": 40}
 
 
 def test_the_demo_is_small():
