@@ -201,10 +201,31 @@ class GpiAgent:
         epsilon = self.schedules.at(self.steps_of_task).epsilon
         return explored(greedy_action, epsilon, self.num_actions, self.streams.exploration)
 
-    def learn(self, transition: Transition) -> float:
+    def act_at(self, states: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """`act` at several states by one pass over all policies: the actions, and the policies that chose."""
+        self.refuse_if_not_ready()
+        self._take_in_new_features()
+        checked = [check_state(state, self.state_dim, self._largest) for state in states]
+        if not checked:
+            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+        try:
+            values = self._all_values_at(self._tensor(np.stack(checked)))
+        except DivergedError as error:
+            self._failure = str(error)
+            raise
+        q = self._q(values[self.participants], self.readouts[-1].vector)  # (P, N, A)
+        among, greedy = gpi_choice(q.swapaxes(0, 1))
+        sources = self.participants[among]
+        np.add.at(self.gpi_counts, sources, 1)
+        epsilon = self.schedules.at(self.steps_of_task).epsilon
+        actions = [explored(int(a), epsilon, self.num_actions, self.streams.exploration) for a in greedy]
+        return np.array(actions, dtype=np.int64), sources
+
+    def learn(self, transition: Transition, source_policy: int | None = None) -> float:
         """One step of the listing; returns the loss of the current policy before its update.
 
-        With `replay`, the loss of a minibatch, or nan where none was due.
+        With `replay`, the loss of a minibatch, or nan where none was due. `source_policy` is the one that
+        `act_at` named; after `act` the agent knows it.
         """
         self.refuse_if_not_ready()
         step = check_transition(transition, self.state_dim, self.num_actions, self._largest)
@@ -214,7 +235,8 @@ class GpiAgent:
         self._take_in_new_features()
         current = len(self.policies) - 1
         try:
-            source_policy = self._source_policy(step.state)
+            if source_policy is None:
+                source_policy = self._source_policy(step.state)
             self._choice = None
             loss = self._learn(step, phi_t, current, source_policy)
         except DivergedError as error:

@@ -329,7 +329,10 @@ class Engine:
 
 def _check_fit(environment: gymnasium.Env[Any, Any], agent: GpiAgent) -> None:
     """Refuse an agent that was built for other states or actions than the environment's."""
-    shape, actions = environment.observation_space.shape, environment.action_space
+    # Of a vector environment, the spaces of one of its members.
+    states = getattr(environment, "single_observation_space", environment.observation_space)
+    actions = getattr(environment, "single_action_space", environment.action_space)
+    shape = states.shape
     if shape != (agent.state_dim,):
         raise InputError(
             f"the agent knows states of {agent.state_dim} numbers; the environment's are {shape}"

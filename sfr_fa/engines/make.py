@@ -6,12 +6,14 @@ import warnings
 from typing import Any
 
 import gymnasium
+from gymnasium.vector import VectorEnv
 
 from sfr_fa.agents import AgentSpec, GpiAgent, make_agent
 from sfr_fa.engines.base import Engine, EpisodeLimit
 from sfr_fa.engines.compiled import CompiledEngine
 from sfr_fa.engines.obstacles import obstacle
 from sfr_fa.engines.reference import ReferenceEngine
+from sfr_fa.engines.several import VectorEngine
 from sfr_fa.streams import Streams
 from sfr_theory.errors import InputError
 
@@ -20,7 +22,7 @@ ENGINES = ("compiled", "reference")
 
 def make_engine(
     name: str,
-    environment: gymnasium.Env[Any, Any],
+    environment: gymnasium.Env[Any, Any] | VectorEnv,
     agent: str | AgentSpec | GpiAgent,
     *,
     seed: int | Streams = 0,
@@ -32,6 +34,7 @@ def make_engine(
 
     name         "compiled" or "reference"; an agent that cannot be compiled runs in the reference, with a
                  warning
+    environment  one environment, or a Gymnasium vector environment of several (sfr_fa.engines.several)
     agent        a name or AgentSpec, built here with `settings` (see `sfr_fa.agents.make_agent`), or an agent
                  that was built with the same `seed=Streams`
     seed         of all randomness, which is that of repetition 0 of a run with this seed; or Streams
@@ -40,7 +43,7 @@ def make_engine(
     """
     if name not in ENGINES:
         raise InputError(f"there is no engine {name!r}; the engines are {', '.join(ENGINES)}")
-    if not isinstance(environment, gymnasium.Env):
+    if not isinstance(environment, gymnasium.Env | VectorEnv):
         raise InputError(f"environment is {environment!r}; it must be a Gymnasium environment")
     if not isinstance(agent, (str, AgentSpec, GpiAgent)):
         raise InputError(f"agent is {agent!r}; it must be a name, an AgentSpec or a GpiAgent")
@@ -53,6 +56,10 @@ def make_engine(
             raise InputError(f"the agent is built already; {', '.join(settings)} come too late")
     else:
         agent = _build(agent, environment, streams, settings)
+    if isinstance(environment, VectorEnv):
+        if name == "compiled":
+            warnings.warn("the reference engine runs several environments at once", stacklevel=2)
+        return VectorEngine(environment, agent, streams, limit)
     if name == "compiled":
         reason = obstacle(environment, agent)
         if reason is None:
@@ -62,16 +69,25 @@ def make_engine(
 
 
 def _build(
-    agent: str | AgentSpec, environment: gymnasium.Env[Any, Any], streams: Streams, settings: dict[str, Any]
+    agent: str | AgentSpec,
+    environment: gymnasium.Env[Any, Any] | VectorEnv,
+    streams: Streams,
+    settings: dict[str, Any],
 ) -> GpiAgent:
-    observations, actions = environment.observation_space, environment.action_space
+    if isinstance(environment, VectorEnv):
+        observations, actions = environment.single_observation_space, environment.single_action_space
+        if "feature_space" not in settings:
+            members: Any = environment
+            settings["feature_space"] = members.get_attr("feature_space")[0]
+    else:
+        observations, actions = environment.observation_space, environment.action_space
+        # Asked of the wrappers too: features may be what a wrapper adds.
+        if "feature_space" not in settings and environment.has_wrapper_attr("feature_space"):
+            settings["feature_space"] = environment.get_wrapper_attr("feature_space")
     if not isinstance(observations, gymnasium.spaces.Box) or len(observations.shape) != 1:
         raise InputError(
             "agents need observations that are vectors; wrap the environment in FlattenObservation"
         )
     if not isinstance(actions, gymnasium.spaces.Discrete):
         raise InputError(f"agents choose among finitely many actions; this environment has {actions}")
-    # Asked of the wrappers too: features may be what a wrapper adds.
-    if "feature_space" not in settings and environment.has_wrapper_attr("feature_space"):
-        settings["feature_space"] = environment.get_wrapper_attr("feature_space")
     return make_agent(agent, observations.shape[0], int(actions.n), seed=streams, **settings)
