@@ -40,7 +40,7 @@ def test_an_environment_of_ones_own():
 
 @pytest.mark.slow
 def test_a_world_of_ones_own_runs_at_the_speed_of_compiled_code():
-    """The paths of both engines are compared in tests/fa/test_own_world.py."""
+    """The paths of both engines are compared in tests/fa/test_engines.py."""
     rewards, times = (
         [float(number) for number in re.findall(pattern, run("own_world.py"))]
         for pattern in (r": (\S+) per 1,000 steps", r"(\S+) microseconds per step")

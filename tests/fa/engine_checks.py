@@ -3,23 +3,37 @@
 import functools
 
 import numpy as np
+import pytest
 import torch
 from numba import njit
 
-from sfr_fa.agents import AGENT_SPECS, LearnedFeatures, MlpRewardModel, squares
+from sfr_fa.agents import AGENT_SPECS, FeatureSubnetworks, LearnedFeatures, MlpRewardModel, squares
 from sfr_fa.engines import make_engine
-from sfr_fa.environments.object_collection import ObjectCollection, ObjectCollectionBarreto
-from sfr_fa.tasks import sample_general_task, sample_linear_task
+from sfr_fa.environments.layouts import RacerLayout
+from sfr_fa.environments.object_collection import ObjectCollection
+from sfr_fa.environments.racer import Racer
+from sfr_fa.feature_codes import KernelCode
+from sfr_fa.feature_spaces import BoxFeatures
+from sfr_fa.interactions import distances_of_random_places, sample_mixed_task, sample_parity_task
+from sfr_fa.tasks import GaussianTask, sample_general_task, sample_linear_task, sample_racer_task
 
 torch.set_num_threads(1)
 
-ENVIRONMENTS = {"object collection": ObjectCollection, "Barreto": ObjectCollectionBarreto}
 AGENTS = (
     "Q", "SF", "SF-R", "SF-h", "SFR", "SFR-R", "SFR-R (MLP)", "MB SFR",
     "MB SFR (squares)", "MB SFR-R", "CSFR", "CSFR-R", "CSFR-h",
 )  # fmt: skip
+PLACES = distances_of_random_places(np.random.default_rng(13), 600)
+BUMPS = KernelCode.observed(PLACES, 20, np.random.default_rng(14))
 RATES = {"learning_rate": 0.01, "reward_learning_rate": 0.05, "model_learning_rate": 0.4}
-STATE_DIM = 113
+# Both engines round differently, by some 1e-16 per step, and SGD at these rates does not amplify it. 1e-10 is
+# generous for rounding and far below the effect of a changed formula.
+TOLERANCE = 1e-10
+
+
+def short_racer(**changes):
+    """Short episodes, so that a short run sees many ends."""
+    return Racer(layout=RacerLayout(**{"episode_steps": 25, **changes}))
 
 
 @functools.cache
@@ -33,26 +47,59 @@ def compiled(part):
     return call
 
 
-def engine_of(kind, agent, environment="object collection", seed=5, **settings):
-    """An engine in float64 with rates at which a few steps already move the weights."""
+def engine_of(kind, agent, make_environment=ObjectCollection, seed=5, **settings):
+    """An engine in float64 whose rates move the weights within a few steps; networks on the racer."""
     name = agent.removesuffix(" (MLP)").removesuffix(" (squares)")
-    spec = AGENT_SPECS[name]
+    spec, environment = AGENT_SPECS[name], make_environment()
+    space = environment.feature_space
     common = {"gamma": 0.9, "epsilon": 0.2, "dtype": torch.float64}
     common |= {rate: RATES[rate] for rate in spec.rates}
+    if isinstance(environment, Racer):
+        common["approximator"] = FeatureSubnetworks
     if spec.learns_features:
-        common["feature_map"] = LearnedFeatures(np.random.default_rng(3).normal(0, 0.3, (2 * STATE_DIM, 4)))
+        (state_dim,) = environment.observation_space.shape
+        common["feature_map"] = LearnedFeatures(np.random.default_rng(3).normal(0, 0.3, (2 * state_dim, 4)))
+    if name.startswith("SFR-K"):
+        common["feature_code"] = BUMPS
+    if name in ("CSFR-F", "SFR-K"):
+        common["fit_points"] = PLACES
+    elif spec.fits_rewards and isinstance(space, BoxFeatures):
+        common["fit_points"] = np.random.default_rng(12).uniform(
+            space.low, space.high, (40, space.dimensions)
+        )
     if agent.endswith("(squares)"):
         common["model_rule"] = squares
     if agent.endswith("(MLP)"):
         common["reward_model"] = MlpRewardModel
-    return make_engine(kind, ENVIRONMENTS[environment](), name, seed=seed, **(common | settings))
+    return make_engine(kind, environment, name, seed=seed, **(common | settings))
 
 
 def next_task(engine, agent):
     """A task of the most general kind that the agent can be given."""
-    space = engine.environment.unwrapped.feature_space
-    sample = sample_linear_task if agent == "CSFR" else sample_general_task
-    return sample(engine.streams.tasks, space)
+    rng, space = engine.streams.tasks, engine.environment.unwrapped.feature_space
+    if agent in ("SFR-K", "SFR-K-R", "CSFR-F"):
+        return (sample_parity_task if agent == "SFR-K-R" else sample_mixed_task)(rng)
+    if isinstance(space, BoxFeatures):
+        return GaussianTask(sample_racer_task(rng).components[: space.dimensions])
+    return (sample_linear_task if agent == "CSFR" else sample_general_task)(rng, space)
+
+
+def walk_both(
+    agent, make_environment=ObjectCollection, steps=(40, 40, *([12] * 15)), tolerance=TOLERANCE, **options
+):
+    """Both engines through the same tasks, compared; the last has K = len(steps) stored policies."""
+    pair = [engine_of(kind, agent, make_environment, **options) for kind in ("compiled", "reference")]
+    assert [engine.name for engine in pair] == ["compiled", "reference"]
+    results = []
+    for count in steps:
+        ours, theirs = (engine.run_task(next_task(engine, agent), count) for engine in pair)
+        np.testing.assert_array_equal(ours.actions, theirs.actions)
+        np.testing.assert_array_equal(ours.gpi_counts, theirs.gpi_counts)
+        assert ours.total_reward == pytest.approx(theirs.total_reward, rel=1e-12, abs=1e-12)
+        assert (ours.episodes, ours.steps) == (theirs.episodes, theirs.steps) == (ours.episodes, count)
+        results.append(ours)
+    assert_same_agents(*pair, tolerance)
+    return results, pair
 
 
 def weights_of(engine):
@@ -75,7 +122,10 @@ def set_policies(engine, weights):
 
 def assert_same_agents(one, other, tolerance):
     """All that was learned agrees."""
-    np.testing.assert_allclose(weights_of(one), weights_of(other), rtol=0, atol=tolerance)
+    weights = other.agent.policies.parameters
+    assert weights.keys() == one.agent.policies.parameters.keys()
+    for name, mine in one.agent.policies.parameters.items():
+        np.testing.assert_allclose(mine.numpy(), weights[name].numpy(), rtol=0, atol=tolerance, err_msg=name)
     for mine, yours in zip(one.agent.readouts, other.agent.readouts, strict=True):
         np.testing.assert_allclose(mine.vector.numpy(), yours.vector.numpy(), rtol=0, atol=tolerance)
     learned, expected = one.agent.cumulant.state_dict(), other.agent.cumulant.state_dict()

@@ -17,10 +17,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfr_fa.kernels
+from examples.own_world import environment as keys_and_doors
 from sfr_fa.agents import (
     DivergedError,
     FeatureSubnetworks,
     LinearPerAction,
+    SharedNetwork,
     make_agent,
     no_clip,
     squares_averaged_over_dimensions,
@@ -29,95 +31,120 @@ from sfr_fa.agents.gpi_policies import Nearest, Random, Recent
 from sfr_fa.engines import EpisodeLimit, Streams, make_engine
 from sfr_fa.engines.compiled import FILTER_FROM
 from sfr_fa.environments.layouts import OBJECT_COLLECTION_LAYOUT, ObjectLayout
-from sfr_fa.environments.object_collection import ObjectCollection
+from sfr_fa.environments.object_collection import ObjectCollection, ObjectCollectionBarreto
+from sfr_fa.feature_codes import CellCode, FourierCode
 from sfr_fa.feature_spaces import BoxFeatures, DiscreteFeatures
 from sfr_fa.tasks import FunctionTask, LinearTask, sample_general_task
 from sfr_theory.errors import InputError
 from tests.fa.engine_checks import (
     AGENTS,
-    ENVIRONMENTS,
+    BUMPS,
+    TOLERANCE,
     assert_same_agents,
     engine_of,
     next_task,
     set_policies,
+    short_racer,
+    walk_both,
     weights_of,
 )
+from tests.fa.test_own_world import drift
+from tests.refusals import refused
 
-# Both engines round differently, by some 1e-16 a step, and SGD at these rates does not amplify it. 1e-10 is
-# generous for rounding and far below the effect of a changed formula.
-TOLERANCE = 1e-10
+ON_THE_RACER = ("Q", "SF", "SF-R", "SF-h", "CSFR", "CSFR-R", "CSFR-h", "CSFR-F", "SFR-K", "SFR-K-R")
+PATHS = (
+    # where, which agents, steps of each task: at least as many policies as the filter starts with, if it can
+    (ObjectCollection, AGENTS, (40, 40, *([12] * 15))),
+    (ObjectCollectionBarreto, AGENTS, (40, 40, *([12] * 15))),
+    (short_racer, ON_THE_RACER, (160,) * 4),
+    (keys_and_doors, ("Q", "SF", "SFR", "SFR-R", "MB SFR", "CSFR"), (100,) * 6),
+    (drift, ("Q", "SF", "CSFR"), (100,) * 2),
+)
 
 
-def walk_both(agent, environment="object collection", steps=(40, 40, *([12] * 15)), **options):
-    """Both engines through the same tasks; the last has K = len(steps) stored policies."""
-    pair = [engine_of(kind, agent, environment, **options) for kind in ("compiled", "reference")]
-    assert [engine.name for engine in pair] == ["compiled", "reference"]
-    results = []
-    for count in steps:
-        both = [engine.run_task(next_task(engine, agent), count) for engine in pair]
-        np.testing.assert_array_equal(both[0].actions, both[1].actions)
-        np.testing.assert_array_equal(both[0].gpi_counts, both[1].gpi_counts)
-        assert both[0].total_reward == pytest.approx(both[1].total_reward, abs=1e-12)
-        assert (
-            (both[0].episodes, both[0].steps)
-            == (both[1].episodes, both[1].steps)
-            == (both[0].episodes, count)
+@pytest.mark.filterwarnings("ignore::sfr_fa.agents.FitWarning")  # of twenty bumps
+@pytest.mark.parametrize(
+    ("agent", "where", "steps"), [(agent, where, steps) for where, agents, steps in PATHS for agent in agents]
+)
+def test_both_engines_walk_the_same_path(agent, where, steps):
+    results, (compiled, _) = walk_both(agent, where, steps)
+    assert compiled.agent.num_policies == (1 if agent == "Q" else len(steps))
+    # The comparison says something about source policies only if GPI has used them.
+    assert agent == "Q" or any(result.gpi_counts[:-1].any() for result in results)
+
+
+def test_the_paths_are_long_enough_for_the_filter():
+    assert len(PATHS[0][2]) >= max(16, FILTER_FROM)
+
+
+def another_layout():
+    """Compiled code holds no layout of its own."""
+    standard = OBJECT_COLLECTION_LAYOUT
+    return ObjectCollection(
+        layout=ObjectLayout(
+            walls=np.zeros((0, 4)), objects=standard.objects[:5] * 0.5 + 0.2, kind_of_object=(0, 1, 2, 3, 0),
+            kinds=standard.kinds, start=(0.5, 0.5), goal=(0.7, 0.6), goal_radius=0.12, object_radius=0.02,
+            step_length=0.08,
         )
-        results.append(both[0])
-    assert_same_agents(*pair, TOLERANCE)
-    return results, pair
+    )  # fmt: skip
 
 
-@pytest.mark.parametrize("environment", ENVIRONMENTS)
-@pytest.mark.parametrize("agent", AGENTS)
-def test_both_engines_walk_the_same_path(agent, environment):
-    results, (compiled, _) = walk_both(agent, environment)
-    policies = 1 if agent == "Q" else 17
-    assert compiled.agent.num_policies == policies
-    assert policies == 1 or policies >= max(16, FILTER_FROM)
-    if agent != "Q":
-        # The comparison says something about source policies only if GPI has used them.
-        assert any(result.gpi_counts[:-1].any() for result in results)
+def two_markers():
+    return short_racer(markers=[[0.1, 0.2], [0.6, 0.7]], episode_steps=30)
 
 
-@pytest.mark.parametrize("limit", [EpisodeLimit(9), EpisodeLimit(9, is_terminal=False)])
-def test_limits_of_episodes(limit):
-    results, _ = walk_both("SFR", steps=(60, 30), limit=limit)
-    assert [result.episodes for result in results] == [7, 4]
+SHARED = functools.partial(SharedNetwork, hidden=(9, 14), head_rate=5)
+ENDS, BOOTSTRAPS = EpisodeLimit(9), EpisodeLimit(9, is_terminal=False)
+OPTIONS = [
+    # agent, where, options, episodes of all tasks at least
+    ("SFR", ObjectCollection, {"limit": ENDS}, 18),
+    ("SFR", ObjectCollection, {"limit": BOOTSTRAPS}, 18),
+    ("SFR", ObjectCollection, {"clip": no_clip}, 2),
+    ("CSFR", ObjectCollection, {"loss": squares_averaged_over_dimensions, "bins": 5}, 2),
+    ("SFR", another_layout, {"epsilon": 0.9}, 3),
+    ("SFR", keys_and_doors, {"limit": EpisodeLimit(30)}, 5),
+    ("SFR", keys_and_doors, {"approximator": FeatureSubnetworks}, 2),
+    ("CSFR", short_racer, {"limit": EpisodeLimit(is_terminal=False)}, 6),
+    ("CSFR", short_racer, {"limit": EpisodeLimit(steps=7)}, 22),
+    ("CSFR", short_racer, {"clip": no_clip}, 6),
+    ("CSFR", short_racer, {"approximator": functools.partial(FeatureSubnetworks, hidden=(7, 13))}, 6),
+    ("CSFR", short_racer, {"bins": 5}, 6),
+    ("CSFR", short_racer, {"gamma": 0.0}, 6),
+    ("CSFR", short_racer, {"epsilon": 1.0}, 6),
+    ("CSFR", short_racer, {"gpi_policies": Recent(1)}, 6),
+    ("CSFR", two_markers, {}, 6),
+    ("SFR-K", short_racer, {"approximator": SHARED}, 6),
+    ("SFR-K-R", short_racer, {"approximator": SHARED}, 6),
+    ("CSFR-F", short_racer, {"approximator": SHARED}, 6),
+    ("SFR-K", short_racer, {"feature_code": CellCode(BUMPS.centres)}, 6),
+    ("SFR-K", short_racer, {"feature_code": FourierCode.random(3, 15, 0.3, np.random.default_rng(15))}, 6),
+    ("SFR-K", short_racer, {"approximator": LinearPerAction}, 6),
+    # One short task in float32: rounding at 6e-8 per step stays far below 1e-4.
+    ("CSFR", short_racer, {"dtype": torch.float32, "tolerance": 1e-4, "steps": (40,)}, 2),
+]
+
+
+@pytest.mark.filterwarnings("ignore::sfr_fa.agents.FitWarning")
+@pytest.mark.parametrize(("agent", "where", "options", "episodes"), OPTIONS)
+def test_both_engines_agree_on_options(agent, where, options, episodes):
+    results, _ = walk_both(agent, where, **{"steps": (80, 80), **options})
+    assert sum(result.episodes for result in results) >= episodes
 
 
 def test_a_limit_that_bootstraps_learns_something_else():
     terminal, bootstrapping = (
-        walk_both("SFR", steps=(60,), limit=EpisodeLimit(9, is_terminal=choice))[1][0]
-        for choice in (True, False)
+        walk_both("SFR", steps=(60,), limit=limit)[1][0] for limit in (ENDS, BOOTSTRAPS)
     )
     assert not np.array_equal(weights_of(terminal), weights_of(bootstrapping))
 
 
-def test_options_of_agents():
-    walk_both("SFR", steps=(40, 40), clip=no_clip)
-    walk_both("CSFR", steps=(40, 40), loss=squares_averaged_over_dimensions, bins=5)
-
-
-def test_another_layout():
-    """Compiled code holds no layout of its own."""
-    standard = OBJECT_COLLECTION_LAYOUT
-    layout = ObjectLayout(
-        walls=np.zeros((0, 4)), objects=standard.objects[:5] * 0.5 + 0.2, kind_of_object=(0, 1, 2, 3, 0),
-        kinds=standard.kinds, start=(0.5, 0.5), goal=(0.7, 0.6), goal_radius=0.12, object_radius=0.02,
-        step_length=0.08,
-    )  # fmt: skip
-    common = {"gamma": 0.9, "epsilon": 0.9, "learning_rate": 0.01, "dtype": torch.float64, "seed": 3}
-    pair = [
-        make_engine(kind, ObjectCollection(layout=layout), "SFR", **common)
-        for kind in ("compiled", "reference")
-    ]
-    episodes = 0
-    for _ in range(2):
-        both = [engine.run_task(sample_general_task(engine.streams.tasks), 200) for engine in pair]
-        np.testing.assert_array_equal(both[0].actions, both[1].actions)
-        episodes += both[0].episodes
-    assert episodes > 2
+@pytest.mark.parametrize("agent", ["SF", "CSFR", "Q"])
+def test_both_engines_agree_on_linear_tasks_in_a_box(agent):
+    pair = [engine_of(kind, agent, short_racer) for kind in ("compiled", "reference")]
+    for weights in ([1.0, -0.5, 0.2], [-1.0, 0.0, -0.7]):
+        ours, theirs = (engine.run_task(LinearTask(weights), 90) for engine in pair)
+        np.testing.assert_array_equal(ours.actions, theirs.actions)
+        assert ours.total_reward == pytest.approx(theirs.total_reward, rel=1e-12)
     assert_same_agents(*pair, TOLERANCE)
 
 
@@ -143,14 +170,17 @@ def test_single_steps_from_any_weights(agent, seed, scale, shift, copy_of):
     assert_same_agents(*pair, TOLERANCE * max(1.0, scale))
 
 
-@pytest.mark.parametrize("agent", ["Q", "SF", "SFR-R (MLP)", "MB SFR", "CSFR-h"])
+STORED = [(agent, ObjectCollection) for agent in ("Q", "SF", "SFR-R (MLP)", "MB SFR", "CSFR-h")]
+
+
+@pytest.mark.parametrize(("agent", "where"), [*STORED, ("CSFR-R", short_racer)])
 @pytest.mark.parametrize("second", ["compiled", "reference"])
-def test_a_stored_engine_continues_bit_for_bit(agent, second, tmp_path):
-    engine = engine_of("compiled", agent)
+def test_a_stored_engine_continues_bit_for_bit(agent, where, second, tmp_path):
+    engine = engine_of("compiled", agent, where)
     for _ in range(2):
         engine.run_task(next_task(engine, agent), 30)
     engine.save(tmp_path / "engine.safetensors")
-    copy = engine_of(second, agent, seed=99)
+    copy = engine_of(second, agent, where, seed=99)
     copy.load(tmp_path / "engine.safetensors")
     task, the_same = next_task(engine, agent), next_task(copy, agent)
     assert task.to_json() == the_same.to_json()
@@ -187,20 +217,22 @@ def test_float32_learns_as_float64_does_up_to_rounding():
     assert not np.array_equal(weights_of(single), weights_of(double))
 
 
-def test_divergence_is_reported_by_both():
-    for kind in ("compiled", "reference"):
-        engine = engine_of(kind, "SFR", learning_rate=5.0)
-        result = engine.run_task(next_task(engine, "SFR"), 3000)
-        assert result.diverged
-        assert result.steps == len(result.actions) < 3000
-        with pytest.raises(DivergedError, match="learning_rate"):
-            engine.run_task(next_task(engine, "SFR"), 10)
-
-
-def test_a_diverged_reward_model_is_reported_by_both():
-    for kind in ("compiled", "reference"):
-        engine = engine_of(kind, "SFR-R", reward_learning_rate=1e200)
-        assert engine.run_task(next_task(engine, "SFR-R"), 2000).diverged
+@pytest.mark.parametrize("kind", ["compiled", "reference"])
+@pytest.mark.parametrize(
+    ("agent", "where", "rates"),
+    [
+        ("SFR", ObjectCollection, {"learning_rate": 5.0}),
+        ("SFR-R", ObjectCollection, {"reward_learning_rate": 1e200}),
+        ("CSFR", short_racer, {"learning_rate": 50.0}),
+    ],
+)
+def test_divergence_is_reported(agent, where, rates, kind):
+    engine = engine_of(kind, agent, where, **rates)
+    result = engine.run_task(next_task(engine, agent), 3000)
+    assert result.diverged
+    assert result.steps == len(result.actions) < 3000
+    with pytest.raises(DivergedError, match="learning_rate"):
+        engine.run_task(next_task(engine, agent), 10)
 
 
 # --- Fallback and bad input -------------------------------------------------------------------------
@@ -323,39 +355,50 @@ class ShortRewards(LinearTask):
         return np.zeros(3)
 
 
-def test_a_task_that_is_refused_changes_nothing():
-    for kind in ("compiled", "reference"):
-        engine = engine_of(kind, "Q")
-        with pytest.raises(InputError, match="shape"):
-            engine.run_task(ShortRewards(np.ones(5)), 5)
-        assert engine.agent.num_policies == 0
+@dataclass(frozen=True)
+class Doubled(LinearTask):
+    """Rewards in another way than its weights say."""
+
+    def reward(self, features):
+        return 2 * super().reward(features)
+
+
+@pytest.mark.parametrize(
+    ("kind", "where", "task", "words"),
+    [
+        ("compiled", ObjectCollection, ShortRewards(np.ones(5)), ("shape",)),
+        ("reference", ObjectCollection, ShortRewards(np.ones(5)), ("shape",)),
+        ("compiled", short_racer, FunctionTask(lambda phi: phi.prod(axis=-1)), ("make_engine", "reference")),
+        ("compiled", short_racer, Doubled(np.ones(3)), ("make_engine", "reference")),
+    ],
+)
+def test_a_task_that_is_refused_changes_nothing(kind, where, task, words):
+    engine = engine_of(kind, "Q", where)
+    with refused(*words, unchanged=lambda: engine.agent.num_policies):
+        engine.run_task(task, 5)
 
 
 def test_bad_input():
-    common = {"gamma": 0.9, "epsilon": 0.2, "learning_rate": 0.01}
-    with pytest.raises(InputError, match="no engine 'fast'"):
-        make_engine("fast", ObjectCollection(), "SFR", seed=0, **common)
-    with pytest.raises(InputError, match="seed is -1"):
-        make_engine("compiled", ObjectCollection(), "SFR", seed=-1, **common)
-    with pytest.raises(InputError, match="limit of an episode is 0"):
-        EpisodeLimit(0)
-    engine = make_engine("compiled", ObjectCollection(), "SFR", seed=0, **common)
-    with pytest.raises(InputError, match="at least one step"):
-        engine.run_task(sample_general_task(engine.streams.tasks), 0)
-    with pytest.raises(InputError, match=r"steps is 1000\.0; it must be an integer"):
-        engine.run_task(sample_general_task(engine.streams.tasks), 1e3)
-    with pytest.raises(InputError, match=r"pass EpisodeLimit\(500\)"):
-        make_engine("compiled", ObjectCollection(), "SFR", seed=0, limit=500, **common)
-    with pytest.raises(InputError, match="it must be a Gymnasium environment"):
-        make_engine("compiled", "CartPole-v1", "SFR", seed=0, **common)
-    with pytest.raises(InputError, match="it must be a name, an AgentSpec or a GpiAgent"):
-        make_engine("compiled", ObjectCollection(), ["SFR"], seed=0, **common)
-    with pytest.raises(InputError, match="gpi_policies is 5; it must be a function"):
-        make_engine("compiled", ObjectCollection(), "SFR", seed=0, gpi_policies=5, **common)
-    with pytest.raises(InputError, match="come too late"):
-        make_engine("compiled", ObjectCollection(), engine.agent, seed=engine.streams, gamma=0.5)
-    with pytest.raises(InputError, match="other streams"):
-        make_engine("compiled", ObjectCollection(), engine.agent, seed=1)
+    engine = engine_of("compiled", "SFR")
+    task = next_task(engine, "SFR")
+    for make, words in (
+        (lambda: engine_of("fast", "SFR"), ("'fast'", "compiled")),
+        (lambda: engine_of("compiled", "SFR", seed=-1), ("seed is -1", "at least 0")),
+        (lambda: EpisodeLimit(0), ("limit", "positive")),
+        (lambda: engine.run_task(task, 0), ("steps is 0", "at least one")),
+        (lambda: engine.run_task(task, 1e3), ("steps is 1000.0", "integer")),
+        (lambda: engine_of("compiled", "SFR", limit=500), ("limit", "EpisodeLimit(500)")),
+        (lambda: engine_of("compiled", "SFR", gpi_policies=5), ("gpi_policies is 5", "function")),
+        (lambda: make_engine("compiled", "CartPole-v1", "SFR"), ("CartPole", "Gymnasium environment")),
+        (lambda: make_engine("compiled", ObjectCollection(), ["SFR"]), ("SFR", "a name, an AgentSpec")),
+        (
+            lambda: make_engine("compiled", ObjectCollection(), engine.agent, seed=engine.streams, gamma=0.5),
+            ("gamma", "too late"),
+        ),
+        (lambda: make_engine("compiled", ObjectCollection(), engine.agent, seed=1), ("streams", "seed=")),
+    ):
+        with refused(*words):
+            make()
 
 
 def test_streams_depend_on_seed_and_name_only():
@@ -371,7 +414,7 @@ def test_streams_depend_on_seed_and_name_only():
 UNCOMPILED = """
 import numba
 assert numba.config.DISABLE_JIT
-from tests.fa.test_engines import walk_both
+from tests.fa.engine_checks import walk_both
 for agent in ("Q", "SF", "SFR-R (MLP)", "MB SFR-R", "CSFR-h"):
     walk_both(agent, steps=(3, 2))
 from sfr_fa.engines import compiled

@@ -1,8 +1,6 @@
-"""The compiled racer: the same path and the same weights as the reference, gradients as autograd has them."""
+"""The parts of the networks' kernels against torch, and the racer's rewards against its tasks."""
 
-import functools
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -10,227 +8,17 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfr_fa.agents import (
-    FeatureSubnetworks,
-    LearnedFeatures,
-    LinearPerAction,
-    SharedNetwork,
-    ValueShape,
-    clip_at_zero,
-    no_clip,
-)
+from sfr_fa.agents import FeatureSubnetworks, ValueShape, clip_at_zero, no_clip
 from sfr_fa.agents.approximators import stacked_values
-from sfr_fa.agents.gpi_policies import Recent
-from sfr_fa.engines import EpisodeLimit, make_engine
-from sfr_fa.engines.compiled import CompiledEngine
 from sfr_fa.engines.packing import pack_rewards
-from sfr_fa.environments.layouts import RACER_LAYOUT, RacerLayout
-from sfr_fa.environments.racer import Racer
-from sfr_fa.feature_codes import CellCode, FourierCode, KernelCode
-from sfr_fa.interactions import distances_of_random_places, sample_mixed_task, sample_parity_task
+from sfr_fa.environments.layouts import RACER_LAYOUT
 from sfr_fa.kernels import mlp
 from sfr_fa.kernels.arrays import part
 from sfr_fa.kernels.network_values import best_row
-from sfr_fa.tasks import FunctionTask, GaussianTask, LinearTask, sample_racer_task
-from sfr_theory.errors import InputError
+from sfr_fa.tasks import sample_racer_task
 from tests.fa.engine_checks import compiled
 
 torch.set_num_threads(1)
-
-AGENTS = ("Q", "SF", "SF-R", "SF-h", "CSFR", "CSFR-R", "CSFR-h", "CSFR-F", "SFR-K", "SFR-K-R")
-PLACES = distances_of_random_places(np.random.default_rng(13), 600)
-BUMPS = KernelCode.observed(PLACES, 20, np.random.default_rng(14))
-LAYOUT = RacerLayout(episode_steps=25)
-"""Short episodes, so that a short run sees many ends."""
-
-
-def an_engine(name, agent, *, seed=3, layout=LAYOUT, **changes):
-    """An engine of either kind on the racer, in float64."""
-    chosen = {
-        "gamma": 0.9,
-        "epsilon": 0.15,
-        "learning_rate": 0.01,
-        "approximator": FeatureSubnetworks,
-        "dtype": torch.float64,
-    }
-    if agent.endswith(("-R", "-h")):
-        chosen["reward_learning_rate"] = 0.05
-    if agent.endswith("-h"):
-        matrix = np.random.default_rng(11).normal(0, 0.3, (240, 4))
-        chosen["feature_map"] = LearnedFeatures(matrix)
-    if agent in ("CSFR-F", "SFR-K"):
-        chosen["fit_points"] = PLACES
-    if agent.startswith("SFR-K"):
-        chosen["feature_code"] = BUMPS
-    if agent == "SF":
-        chosen["fit_points"] = np.random.default_rng(12).random((40, 3))
-    return make_engine(name, Racer(layout=layout), agent, seed=seed, **(chosen | changes))
-
-
-def both(agent, **changes):
-    compiled, reference = (an_engine(name, agent, **changes) for name in ("compiled", "reference"))
-    assert isinstance(compiled, CompiledEngine)
-    return compiled, reference
-
-
-def assert_same_weights(compiled, reference, atol=1e-10):
-    ours, theirs = compiled.agent.policies.parameters, reference.agent.policies.parameters
-    assert ours.keys() == theirs.keys()
-    for name in ours:
-        np.testing.assert_allclose(ours[name].numpy(), theirs[name].numpy(), rtol=0, atol=atol, err_msg=name)
-    for k, (mine, yours) in enumerate(zip(compiled.agent.readouts, reference.agent.readouts, strict=True)):
-        np.testing.assert_allclose(
-            mine.vector.numpy(), yours.vector.numpy(), rtol=0, atol=atol, err_msg=f"readout {k}"
-        )
-
-
-# --- The contract ---------------------------------------------------------------------------------
-
-
-@pytest.mark.filterwarnings("ignore::sfr_fa.agents.FitWarning")  # of twenty bumps
-@pytest.mark.parametrize("agent", AGENTS)
-def test_engines_walk_the_same_path(agent):
-    """Both round at some 1e-16 a step and SGD amplifies it little: 1e-10 is far below any changed formula."""
-    compiled, reference = both(agent)
-    rng = np.random.default_rng(5)
-    earlier_policies = 0
-    for _ in range(4):
-        task = (sample_parity_task if agent.startswith("SFR-K") else sample_racer_task)(rng)
-        ours, theirs = (engine.run_task(task, 160) for engine in (compiled, reference))
-        np.testing.assert_array_equal(ours.actions, theirs.actions)
-        np.testing.assert_array_equal(ours.gpi_counts, theirs.gpi_counts)
-        assert (ours.steps, ours.episodes, ours.diverged) == (theirs.steps, theirs.episodes, theirs.diverged)
-        assert ours.total_reward == pytest.approx(theirs.total_reward, rel=1e-12)
-        assert_same_weights(compiled, reference)
-        earlier_policies += int(ours.gpi_counts[:-1].sum())
-    # The comparison says something about source policies only if GPI has used them.
-    assert agent == "Q" or earlier_policies > 0
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"limit": EpisodeLimit(is_terminal=False)},
-        {"limit": EpisodeLimit(steps=7)},
-        {"clip": no_clip},
-        {"approximator": functools.partial(FeatureSubnetworks, hidden=(7, 13))},
-        {"bins": 5},
-        {"gamma": 0.0},
-        {"epsilon": 1.0},
-        {"gpi_policies": Recent(1)},
-        {"layout": RacerLayout(markers=[[0.1, 0.2], [0.6, 0.7]], episode_steps=30)},
-    ],
-    ids=[
-        "bootstraps",
-        "shorter",
-        "unclipped",
-        "odd widths",
-        "bins",
-        "gamma 0",
-        "random",
-        "few policies",
-        "two markers",
-    ],
-)
-def test_engines_agree_on_options(changes):
-    compiled, reference = both("CSFR", **changes)
-    rng = np.random.default_rng(6)
-    n = len(changes.get("layout", LAYOUT).markers)
-    for _ in range(3):
-        task = GaussianTask(sample_racer_task(rng).components[:n])
-        ours, theirs = (engine.run_task(task, 110) for engine in (compiled, reference))
-        np.testing.assert_array_equal(ours.actions, theirs.actions)
-        assert_same_weights(compiled, reference)
-
-
-SHARED = functools.partial(SharedNetwork, hidden=(9, 14), head_rate=5)
-
-
-@pytest.mark.filterwarnings("ignore::sfr_fa.agents.FitWarning")
-@pytest.mark.parametrize(
-    ("agent", "changes"),
-    [
-        ("SFR-K", {"approximator": SHARED}),
-        ("SFR-K-R", {"approximator": SHARED}),
-        ("CSFR-F", {"approximator": SHARED}),
-        ("SFR-K", {"feature_code": CellCode(BUMPS.centres)}),
-        ("SFR-K", {"feature_code": FourierCode.random(3, 15, 0.3, np.random.default_rng(15))}),
-        ("SFR-K", {"approximator": LinearPerAction}),
-    ],
-    ids=["shared", "shared, rewards learned", "shared, tents", "cells", "waves", "linear"],
-)
-def test_engines_agree_on_codes_and_on_interactions(agent, changes):
-    compiled, reference = both(agent, **changes)
-    rng = np.random.default_rng(8)
-    for sample in (sample_mixed_task, sample_parity_task, sample_mixed_task):
-        task = sample(rng)
-        ours, theirs = (engine.run_task(task, 80) for engine in (compiled, reference))
-        np.testing.assert_array_equal(ours.actions, theirs.actions)
-        np.testing.assert_array_equal(ours.gpi_counts, theirs.gpi_counts)
-        assert ours.total_reward == pytest.approx(theirs.total_reward, rel=1e-12)
-        assert_same_weights(compiled, reference)
-
-
-@pytest.mark.parametrize("agent", ["SF", "CSFR", "Q"])
-def test_engines_agree_on_linear_tasks(agent):
-    compiled, reference = both(agent)
-    for task in (LinearTask(np.array([1.0, -0.5, 0.2])), LinearTask(np.array([-1.0, 0.0, -0.7]))):
-        ours, theirs = (engine.run_task(task, 90) for engine in (compiled, reference))
-        np.testing.assert_array_equal(ours.actions, theirs.actions)
-        assert ours.total_reward == pytest.approx(theirs.total_reward, rel=1e-12)
-        assert_same_weights(compiled, reference)
-
-
-def test_single_precision_follows_the_reference_for_a_while():
-    """One task of 40 steps in float32: rounding at 6e-8 a step stays far below 1e-4."""
-    compiled, reference = both("CSFR", dtype=torch.float32)
-    task = sample_racer_task(np.random.default_rng(7))
-    ours, theirs = (engine.run_task(task, 40) for engine in (compiled, reference))
-    np.testing.assert_array_equal(ours.actions, theirs.actions)
-    assert_same_weights(compiled, reference, atol=1e-4)
-    assert compiled.agent.policies.parameters["weights.0"].dtype == torch.float32
-
-
-def test_state_moves_between_engines():
-    """A task in one engine, the next in the other: the same as staying."""
-    tasks = [sample_racer_task(np.random.default_rng(seed)) for seed in (1, 2)]
-    staying = an_engine("compiled", "CSFR-R")
-    staying.run_task(tasks[0], 60)
-    other = an_engine("reference", "CSFR-R", seed=99)
-    other.load_state_dict(staying.state_dict())
-    ours, theirs = staying.run_task(tasks[1], 60), other.run_task(tasks[1], 60)
-    np.testing.assert_array_equal(ours.actions, theirs.actions)
-    assert_same_weights(staying, other)
-
-
-def test_a_diverging_run_is_reported():
-    compiled = an_engine("compiled", "CSFR", learning_rate=50.0)
-    result = compiled.run_task(sample_racer_task(np.random.default_rng(0)), 500)
-    assert result.diverged
-    assert result.steps < 500
-
-
-@dataclass(frozen=True)
-class Doubled(LinearTask):
-    """Rewards in another way than its weights say."""
-
-    def reward(self, features):
-        return 2 * super().reward(features)
-
-
-def test_what_cannot_be_compiled_says_so():
-    three = functools.partial(FeatureSubnetworks, hidden=(8, 8, 8))
-    with pytest.warns(UserWarning, match="FeatureSubnetworks with two hidden layers"):
-        engine = an_engine("compiled", "CSFR", approximator=three)
-    assert engine.name == "reference"
-    compiled = an_engine("compiled", "Q")
-    for task in (FunctionTask(lambda phi: phi.prod(axis=-1)), Doubled(np.ones(3))):
-        with pytest.raises(InputError, match='make_engine with the engine "reference"'):
-            compiled.run_task(task, 10)
-    assert compiled.agent.num_policies == 0, "what is refused changes nothing"
-
-
-# --- The parts ------------------------------------------------------------------------------------
 
 SHAPES = st.sampled_from([(1, 1, 20, 20), (3, 1, 20, 20), (3, 11, 20, 20), (2, 5, 7, 9), (6, 3, 12, 4)])
 DTYPES = st.sampled_from([np.float32, np.float64])
