@@ -304,7 +304,7 @@ def _sum(values: np.ndarray) -> float:
 
 
 def read_bandwidth(size: int, repeats: int) -> float:
-    """Bytes a second at which a compiled sum reads so many bytes again and again."""
+    """Bytes per second at which a compiled sum reads an array of this size over and over."""
     values = np.ones(size // 4, dtype=np.float32)
     _sum(values)
     passes = max(1, 400_000_000 // size)
@@ -377,7 +377,7 @@ def _run_beside(together: Any, seconds: Any) -> None:
 
 
 def seconds_beside(processes: int) -> float:
-    """Mean seconds of a whole run, estimated, in so many processes at once."""
+    """Mean seconds of a whole run, estimated, with this many processes at once."""
     context = multiprocessing.get_context("spawn")
     together, seconds = context.Barrier(processes), context.Queue()
     workers = [
@@ -500,14 +500,14 @@ def main(options: Options) -> int:
     console.print(goal_table(goals))
     if options.json is not None:
         payload = {
-            "microseconds_a_step": {
+            "microseconds_per_step": {
                 timings.setting.title: {
                     name: getattr(timings, name)
                     for name in ("plain", "reference", "compiled", "weight_bytes")
                 }
                 for timings in (objects, racer, own)
             },
-            "full_gpi": {"microseconds_a_step": full, "bytes_a_second": reading, "limit": limit},
+            "full_gpi": {"microseconds_per_step": full, "bytes_per_second": reading, "limit": limit},
             "peak_memory_bytes": peak,
             "goals": [{**asdict(goal), "reached": goal.reached} for goal in goals],
         }

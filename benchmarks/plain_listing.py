@@ -101,7 +101,7 @@ class PlainListing:
             return cumulant + discount * self.xi[k](next_state)[action]
 
     def run(self, steps: int) -> list[int]:
-        """Learn for so many steps; the actions. A step that is cut off counts as terminal."""
+        """Learn for a number of steps; returns the actions. A step that is cut off counts as terminal."""
         i = len(self.xi) - 1
         dtype = self.rewards[i].dtype
         actions: list[int] = []

@@ -42,7 +42,7 @@ from sfr_theory.errors import InputError
 
 BETA_1, BETA_2, EPSILON = np.float32(0.9), np.float32(0.999), np.float32(1e-8)
 CHUNK = 1000
-"""Iterations between two entries of the loss curve; batches are drawn for so many at once."""
+"""Iterations between two entries of the loss curve; batches are drawn for this many at once."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -60,7 +60,7 @@ class DiscreteFeatures:
         policy: Callable[[Any], Any] | None = None,
         grow: bool = False,
     ) -> DiscreteFeatures:
-        """The features that an environment shows in so many steps, by random actions or those of a policy.
+        """The features that an environment shows in `steps` steps, by random actions or those of a policy.
 
         A feature is what the environment reports as `info["features"]`, or its reward where that is a vector,
         as in MO-Gymnasium. Those that are hard to reach may be missing: `including` adds them, and `grow`

@@ -225,7 +225,7 @@ def race_rounds(folder: RunFolder, trials: Sequence[Trial]) -> Iterator[list[Tri
                 for rates, repetitions in combinations.items()
             }
             batch += [combinations[rates][k] for rates, k in plan(finished, rounds).to_run]
-        # What failed in a round would be asked for for ever.
+        # A trial that failed would be asked for again and again.
         if not batch or batch == before:
             return
         yield batch

@@ -10,7 +10,7 @@ Given returns x_1, ..., x_m of one agent and y_1, ..., y_n of another, one numbe
     p, asymptotic            2 (1 - Phi((|U - mn/2| - 1/2) / sigma)), sigma corrected for ties: what the paper
                              prints (docs/claims.md, stats/asymptotic-test)
     p, exact                 2 min(P(U' <= U), P(U' >= U)), at most 1, over all equally likely ways to give
-                             the m + n (mid)ranks to the two agents; ties are no obstacle
+                             the m + n (mid)ranks to the two agents; ties do no harm
     IQM                      the mean without the lowest and the highest quarter of the values
     intervals                percentile bootstrap (SciPy's): repetitions are drawn again with replacement,
                              those of several agents in pairs, because they met the same tasks; always from

@@ -441,7 +441,7 @@ class GpiAgent:
 
     # --- Engines ----------------------------------------------------------------------------------
 
-    def take_over(self, steps: int, gpi_counts: NDArray[np.int64], *, diverged: bool) -> None:
+    def count_steps(self, steps: int, gpi_counts: NDArray[np.int64], *, diverged: bool) -> None:
         """Count steps of the current task that an engine has made on this agent's own weights.
 
         `gpi_counts` has an entry for each policy that takes part in GPI.
@@ -532,7 +532,7 @@ class GpiAgent:
             )
         return float(loss.detach())
 
-    # --- Manners ----------------------------------------------------------------------------------
+    # --- Refusals ---------------------------------------------------------------------------------
 
     def _refuse_if_diverged(self) -> None:
         if self._failure is not None:

@@ -67,7 +67,7 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class EpisodeLimit:
-    """Ends an episode after so many steps, on top of what the environment does (docs/decisions.md)."""
+    """Ends an episode after a number of steps, on top of what the environment does (docs/decisions.md)."""
 
     steps: int | None = None
     """None: no limit but the environment's own."""

@@ -13,7 +13,7 @@ from numba.core.errors import NumbaError
 from sfr_fa.agents import GpiAgent
 from sfr_fa.engines import packing
 from sfr_fa.engines.base import Engine, EpisodeLimit, Evaluation, Trip, Walk
-from sfr_fa.engines.obstacles import obstacle
+from sfr_fa.engines.support import why_not_compiled
 from sfr_fa.environments.world_env import WorldEnv, shown_features
 from sfr_fa.feature_spaces import FeatureSpace
 from sfr_fa.kernels import Loop, loop, loop_for
@@ -92,7 +92,7 @@ class CompiledEngine(Engine):
         packing.unpack_cumulant(cumulant, agent)
         packing.unpack_reward_model(reward_model, agent)
         made, self._steps_of_episode = after.steps - before.steps, after.steps_of_episode
-        agent.take_over(made, record.gpi_counts, diverged=ending == loop.DIVERGED)
+        agent.count_steps(made, record.gpi_counts, diverged=ending == loop.DIVERGED)
         return Walk(after.total_reward, episodes, record.actions[:made], diverged=ending == loop.DIVERGED)
 
     def _forget_episode(self) -> None:
@@ -100,7 +100,7 @@ class CompiledEngine(Engine):
 
     def _evaluate(self, trip: Trip) -> Evaluation:
         agent, family, policies = self.agent, self.family, trip.contest.policies
-        reason = obstacle(trip.environment, agent)
+        reason = why_not_compiled(trip.environment, agent)
         if reason is not None:
             raise InputError(f"the compiled engine cannot evaluate in this environment: {reason}")
         environment = trip.environment.unwrapped

@@ -11,9 +11,9 @@ from gymnasium.vector import VectorEnv
 from sfr_fa.agents import AgentSpec, GpiAgent, make_agent
 from sfr_fa.engines.base import Engine, EpisodeLimit
 from sfr_fa.engines.compiled import CompiledEngine
-from sfr_fa.engines.obstacles import obstacle
 from sfr_fa.engines.reference import ReferenceEngine
 from sfr_fa.engines.several import VectorEngine
+from sfr_fa.engines.support import why_not_compiled
 from sfr_fa.streams import Streams
 from sfr_theory.errors import InputError
 
@@ -61,7 +61,7 @@ def make_engine(
             warnings.warn("the reference engine runs several environments at once", stacklevel=2)
         return VectorEngine(environment, agent, streams, limit)
     if name == "compiled":
-        reason = obstacle(environment, agent)
+        reason = why_not_compiled(environment, agent)
         if reason is None:
             return CompiledEngine(environment, agent, streams, limit, gpi_filter=gpi_filter)
         warnings.warn(f"the reference engine runs this agent: {reason}", stacklevel=2)

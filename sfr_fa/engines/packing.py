@@ -310,7 +310,7 @@ def pack_rates(agent: GpiAgent, steps: int) -> loop.Rates:
 
 
 def new_room(agent: GpiAgent, space: FeatureSpace, family: Family, learned: int) -> loop.Room:
-    """Room for the steps of a task, with so many learned features."""
+    """Room for the steps of a task, with this many learned features."""
     dtype, feature_dtype, D = dtype_of(agent), family.feature_dtype, agent.shape.dimensions
     F = space.size if isinstance(space, DiscreteFeatures) else 0
     return loop.Room(

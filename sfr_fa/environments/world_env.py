@@ -25,7 +25,7 @@ from sfr_fa.tasks import LinearTask, TaskOrFunction
 from sfr_theory.errors import InputError
 
 PROBE_STEPS = 100
-"""Steps that a new world is tried for."""
+"""How many steps a new world is tried for."""
 
 AnyWorld = TypeVar("AnyWorld", bound=Moves)
 
@@ -37,7 +37,7 @@ class WorldEnv(HasTask, gymnasium.Env[FloatArray, np.int64], Generic[AnyWorld]):
     state_dim       how many numbers `encode` writes, between `low` and `high`
     feature_space   DiscreteFeatures if the world has `feature`, BoxFeatures if it has `features`
     task            the sum of all features unless another one is given
-    episode_steps   an episode is truncated after so many steps; None for never
+    episode_steps   an episode is truncated after this many steps; None for never
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 15}  # noqa: RUF012  Gymnasium's attribute

@@ -26,7 +26,7 @@ Integers = NDArray[np.int64]
 
 REASSOCIATE = {"reassoc", "contract", "nsz", "arcp"}
 FOR_PYTHON_ONLY: dict[str, Any] = {"no_cfunc_wrapper": True}
-"""No entry for C: nobody has need of one, and it takes time to compile."""
+"""No entry point for C: nobody needs one, and it takes time to compile."""
 UNCHECKED: dict[str, Any] = {**FOR_PYTHON_ONLY, "boundscheck": False}
 """Our own indices are not checked, whoever calls."""
 

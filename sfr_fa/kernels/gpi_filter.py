@@ -55,7 +55,7 @@ CELLS = 10
 RANK = 4
 """r: dimensions of the basis of a cell. `bound_columns` and `read_inner` are written out for four."""
 LANES = 16
-"""Tables are padded to a multiple of so many entries, a whole number of vector registers."""
+"""Tables are padded to a multiple of this many entries, a whole number of vector registers."""
 KAPPA = 1 / 64
 """How much of |theta| + |theta'| is in the table of norms; in float32 sigma / KAPPA is about rho."""
 
@@ -123,7 +123,7 @@ def cell_bases(centres: tuple[float, ...], sigma: float) -> FloatArray:
 def new_filter(
     bases: FloatArray, weights: Reals, state_dim: int, num_actions: int, D: int, steps: int, *, clip: bool
 ) -> Filter:
-    """A filter for weights (K, A D or more, S) and a task of so many steps, that knows nothing yet.
+    """A filter for weights (K, A D or more, S) and a task of `steps` steps, with empty tables.
 
     bases (G, r, P) come from `cell_bases`; without cells it is switched off.
     """

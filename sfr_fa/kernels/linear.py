@@ -18,7 +18,7 @@ from sfr_fa.kernels.arrays import REASSOCIATE, Reals, part
 PADDING = 16
 """States are padded to a multiple of this, a whole number of vector registers..."""
 ROWS_AT_ONCE = 4
-"""... and policies to a multiple of so many rows, which `policy_values` reads together."""
+"""... and policies to a multiple of this many rows, which `policy_values` reads together."""
 
 
 @part(fastmath=REASSOCIATE)

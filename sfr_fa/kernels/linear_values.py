@@ -59,7 +59,7 @@ class LinearValues(NamedTuple):
         bases: Reals,
         steps: int,
     ) -> LinearValues:
-        """Room for a task of so many steps; without bases of cells nothing is filtered."""
+        """Room for a task of `steps` steps; without bases of cells nothing is filtered."""
         (K, _, S), dtype, D = theta.shape, theta.dtype, readouts.shape[1]
         weights = np.zeros((K, padded(num_actions, ROWS_AT_ONCE), S), dtype) if folds else theta
         return LinearValues(

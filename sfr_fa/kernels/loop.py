@@ -218,10 +218,10 @@ class Before(NamedTuple):
 
 
 class Limit(NamedTuple):
-    """Of the steps of an episode."""
+    """How long an episode may be."""
 
     steps: int
-    """After so many an episode is cut off; 0 for never."""
+    """After this many steps an episode is cut off; 0 for never."""
     is_terminal: bool
     """Whether nothing follows a step that is cut off (gamma_t = 0)."""
 

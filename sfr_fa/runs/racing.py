@@ -39,7 +39,7 @@ Combination = TypeVar("Combination")
 
 
 def rounds_of(repetitions: int) -> tuple[int, ...]:
-    """The rounds of a race that ends with so many repetitions."""
+    """The rounds of a race that ends with `repetitions` repetitions."""
     return (*(count for count in ROUNDS if count < repetitions), repetitions)
 
 

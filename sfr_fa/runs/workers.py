@@ -69,7 +69,7 @@ class TrialOutcome:
 
 @dataclass(frozen=True)
 class Job:
-    """A trial with where to work and whom to tell."""
+    """A trial, where to store it, and whom to tell."""
 
     trial: Trial
     folder: str
@@ -273,7 +273,7 @@ OPEN = "open: whoever can connect to it can run code as the user of its workers 
 
 
 def new_credentials() -> Any:
-    """A key and a certificate by itself, in memory: who holds them can connect, nobody else."""
+    """A new key and its certificate, in memory: whoever holds them can connect, and nobody else."""
     require("cryptography", "cluster")
     return require("distributed", "cluster").Security.temporary()
 

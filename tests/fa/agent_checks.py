@@ -302,7 +302,7 @@ class Listing:
 def check_follows_listing(name, tasks=3, steps=40, **settings):
     """Agent and listing choose the same actions and have the same weights after every step.
 
-    Both round differently, at some 1e-16 a step, and SGD at these rates does not amplify it: 1e-10 is
+    Both round differently, at some 1e-16 per step, and SGD at these rates does not amplify it: 1e-10 is
     generous for rounding and far below any effect of a changed formula (tests/meta plants some).
     """
     agent = small_agent(name, **settings)

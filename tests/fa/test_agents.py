@@ -432,7 +432,7 @@ def test_gpi_counts_add_up():
 
 
 def test_exploration_can_be_drawn_ahead():
-    """Two uniform numbers a step, used or not: rng.random((T, 2)) tells every random action."""
+    """Two uniform numbers per step, used or not: rng.random((T, 2)) tells every random action."""
     agent = small_agent("Q", epsilon=0.5)
     agent.start_task(None)
     uniforms = Streams.spawn(0).exploration.random((200, 2))

@@ -1,4 +1,4 @@
-"""Why the compiled engine cannot run an agent or an environment, in a sentence."""
+"""What the compiled engine supports, and a sentence about what it does not."""
 
 from __future__ import annotations
 
@@ -43,18 +43,18 @@ from sfr_theory.errors import InputError
 _CUMULANTS = (RewardCumulant, FeatureCumulant, Indicator, TentCode, OneStepModel, JointCode)
 
 
-def obstacle(environment: gymnasium.Env[Any, Any], agent: GpiAgent) -> str | None:
+def why_not_compiled(environment: gymnasium.Env[Any, Any], agent: GpiAgent) -> str | None:
     """Why the compiled engine cannot run this agent here, or None."""
     return (
-        world_obstacle(environment)
-        or wrapper_obstacle(environment)
-        or network_obstacle(agent)
-        or part_obstacle(agent)
-        or feature_obstacle(environment, agent)
+        _unsupported_world(environment)
+        or _unsupported_wrapper(environment)
+        or _unsupported_network(agent)
+        or _unsupported_part(agent)
+        or _unsupported_feature(environment, agent)
     )
 
 
-def wrapper_obstacle(environment: gymnasium.Env[Any, Any]) -> str | None:
+def _unsupported_wrapper(environment: gymnasium.Env[Any, Any]) -> str | None:
     """Why a wrapped environment cannot be compiled: a wrapper does more than check."""
     checks_only = (gymnasium.wrappers.OrderEnforcing, gymnasium.wrappers.PassiveEnvChecker)
     while isinstance(environment, gymnasium.Wrapper):
@@ -65,7 +65,7 @@ def wrapper_obstacle(environment: gymnasium.Env[Any, Any]) -> str | None:
     return None
 
 
-def world_obstacle(environment: gymnasium.Env[Any, Any]) -> str | None:
+def _unsupported_world(environment: gymnasium.Env[Any, Any]) -> str | None:
     """Why an environment cannot be compiled: it is no world, or does more than its world."""
     kind = type(environment.unwrapped)
     if not issubclass(kind, WorldEnv):
@@ -76,7 +76,7 @@ def world_obstacle(environment: gymnasium.Env[Any, Any]) -> str | None:
     return None
 
 
-def network_obstacle(agent: GpiAgent) -> str | None:
+def _unsupported_network(agent: GpiAgent) -> str | None:
     """Why an agent's networks cannot be compiled."""
     approximator = agent.policies.approximator
     hidden: tuple[int, ...] = (20, 20)
@@ -94,7 +94,7 @@ def network_obstacle(agent: GpiAgent) -> str | None:
     )
 
 
-def feature_obstacle(environment: gymnasium.Env[Any, Any], agent: GpiAgent) -> str | None:
+def _unsupported_feature(environment: gymnasium.Env[Any, Any], agent: GpiAgent) -> str | None:
     """Why an agent of other features cannot be compiled: code checks none, and may know them by number."""
     space, features = environment.get_wrapper_attr("feature_space"), agent.feature_map
     if any(isinstance(known, DiscreteFeatures) and known.grow for known in (space, features.space)):
@@ -110,7 +110,7 @@ def feature_obstacle(environment: gymnasium.Env[Any, Any], agent: GpiAgent) -> s
     return None
 
 
-def part_obstacle(agent: GpiAgent) -> str | None:
+def _unsupported_part(agent: GpiAgent) -> str | None:
     """Why an agent cannot be compiled whatever its network: some part of it is not one that kernels know."""
     probe = agent.policies.optimiser([nn.Parameter(torch.zeros(1))])
     plain = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=probe.param_groups[0].get("lr", 0.0))
