@@ -17,7 +17,7 @@ still moves by its momentum.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,12 +26,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfr_fa.agents.features import LearnedFeatures
-from sfr_fa.agents.transition import Transition
 from sfr_fa.arrays import (
     FloatArray,
     KeepsArraysReadOnly,
     finite_array,
-    finite_number,
     positive_integer,
     positive_number,
 )
@@ -75,33 +73,6 @@ class RewardedTransitions(KeepsArraysReadOnly):
 
     def __len__(self) -> int:
         return len(self.rewards)
-
-    @staticmethod
-    def of_tasks(transitions: Sequence[Sequence[Transition]]) -> RewardedTransitions:
-        """The transitions of task 0, of task 1, and so on."""
-        steps = [(step, task) for task, steps in enumerate(transitions) for step in steps]
-        if not steps:
-            raise InputError("there are no transitions to learn features from")
-        return RewardedTransitions(
-            np.array([step.state for step, _ in steps], dtype=np.float64),
-            np.array([step.next_state for step, _ in steps], dtype=np.float64),
-            np.array([step.reward for step, _ in steps], dtype=np.float64),
-            np.array([task for _, task in steps]),
-        )
-
-    def without_zero_rewards(self, fraction: float, rng: np.random.Generator) -> RewardedTransitions:
-        """Leave out each transition of reward 0 with probability `fraction` (0.75 in object collection)."""
-        fraction = finite_number(fraction, "fraction")
-        if not 0 <= fraction <= 1:
-            raise InputError(f"fraction is {fraction}; it must lie between 0 and 1")
-        keep = (self.rewards != 0) | (rng.random(len(self)) >= fraction)
-        if not keep.any():
-            raise InputError(
-                "all transitions have reward 0 and were left out; there is nothing to learn from"
-            )
-        return RewardedTransitions(
-            self.states[keep], self.next_states[keep], self.rewards[keep], self.tasks[keep]
-        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,8 +8,8 @@ from PIL import Image
 
 from experiments.analysis import figures
 from sfr_fa.runs import load as runs
-from sfr_theory.errors import InputError
 from tests.experiments.synthetic import agent, key_of, setting, write_run
+from tests.refusals import refused
 
 COMMITTED = Path(__file__).parents[2] / "docs" / "images" / "environments.png"
 GENERAL = setting("general")
@@ -63,9 +63,9 @@ def test_the_command_writes_svg_and_png_and_says_what_is_missing(run, tmp_path, 
 
 
 def test_bad_input_gets_a_sentence(tmp_path):
-    with pytest.raises(InputError, match="holds no runs"):
+    with refused("holds no runs"):
         figures.main(figures.Options((str(tmp_path),)))
-    with pytest.raises(InputError, match="must be svg, png or pdf"):
+    with refused("must be svg, png or pdf"):
         figures.main(figures.Options((str(tmp_path),), formats=("bmp",)))
 
 

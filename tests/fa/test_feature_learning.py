@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from sfr_fa.agents import Transition
 from sfr_fa.feature_learning import RewardedTransitions, learn_features, loss_and_gradients
-from sfr_theory.errors import InputError
+from tests.refusals import refused
 
 torch.set_num_threads(1)
 
@@ -100,29 +99,6 @@ def test_the_same_seed_learns_the_same_features():
     np.testing.assert_array_equal(runs[0].weights, runs[1].weights)
 
 
-def test_zero_rewards_are_dropped_by_fraction():
-    rng = np.random.default_rng(8)
-    rewards = np.where(rng.random(4000) < 0.9, 0.0, 1.0)
-    data = RewardedTransitions(np.ones((4000, 1)), np.ones((4000, 1)), rewards, np.zeros(4000, dtype=int))
-    zeros, others = int((rewards == 0).sum()), int((rewards != 0).sum())
-    kept = data.without_zero_rewards(0.75, rng)
-    assert (kept.rewards != 0).sum() == others
-    # Binomial(zeros, 1/4): four standard deviations.
-    assert abs((kept.rewards == 0).sum() - zeros / 4) < 4 * (zeros * 3 / 16) ** 0.5
-    assert len(data.without_zero_rewards(0.0, rng)) == 4000
-    assert len(data.without_zero_rewards(1.0, rng)) == others
-
-
-def test_transitions_of_tasks_are_collected():
-    def step(x, r):
-        return Transition(np.full(2, x), 0, r, None, np.full(2, -x), False)
-
-    data = RewardedTransitions.of_tasks([[step(1, 0.5), step(2, 0.0)], [step(3, 1.0)]])
-    np.testing.assert_array_equal(data.tasks, [0, 0, 1])
-    np.testing.assert_array_equal(data.rewards, [0.5, 0.0, 1.0])
-    np.testing.assert_array_equal(data.next_states[:, 0], [-1, -2, -3])
-
-
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
@@ -137,28 +113,14 @@ def test_bad_data_is_refused(change, sentence):
         "states": np.ones((2, 2)), "next_states": np.ones((2, 2)), "rewards": np.ones(2),
         "tasks": np.array([0, 1]),
     }  # fmt: skip
-    with pytest.raises(InputError, match=sentence):
+    with refused(sentence):
         RewardedTransitions(**(good | change))
-
-
-@pytest.mark.parametrize("setting", ["dimensions", "iterations", "batch_size", "learning_rate"])
-def test_bad_settings_are_refused(setting):
-    settings = {"dimensions": 2, "iterations": 10} | {setting: 0}
-    with pytest.raises(InputError, match=f"{setting} is 0"):
-        learn_features(some_data(0), rng=np.random.default_rng(0), **settings)
-
-
-def test_nothing_left_to_learn_from_is_said():
-    data = RewardedTransitions(np.ones((2, 1)), np.ones((2, 1)), np.zeros(2), np.zeros(2, dtype=int))
-    with pytest.raises(InputError, match="nothing to learn from"):
-        data.without_zero_rewards(1.0, np.random.default_rng(0))
-    with pytest.raises(InputError, match="no transitions"):
-        RewardedTransitions.of_tasks([[]])
 
 
 @pytest.mark.parametrize(
     ("setting", "value"),
     [
+        ("dimensions", 0), ("iterations", 0), ("batch_size", 0), ("learning_rate", 0),
         ("dimensions", True), ("iterations", 2.5), ("batch_size", "all"), ("learning_rate", np.nan),
         ("learning_rate", True), ("learning_rate", np.inf), ("initial_deviation", np.nan),
         ("initial_deviation", -1),
@@ -166,5 +128,5 @@ def test_nothing_left_to_learn_from_is_said():
 )  # fmt: skip
 def test_settings_that_are_no_such_numbers_get_a_sentence(setting, value):
     settings = {"dimensions": 2, "iterations": 1} | {setting: value}
-    with pytest.raises(InputError, match=f"{setting} is"):
+    with refused(f"{setting} is"):
         learn_features(some_data(0), rng=np.random.default_rng(0), **settings)

@@ -18,6 +18,7 @@ from sfr_fa.environments.registration import ENVIRONMENTS
 from sfr_fa.feature_spaces import BoxFeatures, DiscreteFeatures
 from sfr_fa.tasks import FunctionTask, LinearTask, TableTask
 from sfr_theory.errors import InputError
+from tests.refusals import refused
 
 FOUR_ROOM_FEATURES = DiscreteFeatures(np.vstack([np.zeros(3), np.eye(3), np.ones(3)]))
 """Nothing, an object of each of three kinds, and the goal, which counts for all three."""
@@ -112,16 +113,16 @@ class TestVectorReward:
         assert env.step(3)[1] == -2.0
         env.set_task(LinearTask(np.array([0.0, 3.0])))
         assert env.step(3)[1] == -3.0
-        with pytest.raises(InputError, match="vectors of 3 features"):
+        with refused("vectors of 3 features"):
             env.set_task(LinearTask(np.ones(3)))
         assert env.step(3)[1] == -3.0
 
     def test_what_cannot_be_wrapped_gets_a_sentence(self):
-        with pytest.raises(InputError, match="no reward_space"):
+        with refused("no reward_space"):
             FeaturesFromVectorReward(gymnasium.make("CartPole-v1"), LinearTask(np.ones(2)))
         env = mo_make("four-room-v0")
         env.unwrapped.reward_space = gymnasium.spaces.Box(-np.inf, np.inf, (3,))
-        with pytest.raises(InputError, match="not bounded; pass the feature_space"):
+        with refused("not bounded; pass the feature_space"):
             FeaturesFromVectorReward(env, LinearTask(np.ones(3)))
 
     def test_a_feature_outside_the_declared_set_gets_a_sentence(self):
@@ -129,7 +130,7 @@ class TestVectorReward:
         task = TableTask(only_nothing, np.zeros(1))
         env = FeaturesFromVectorReward(mo_make("deep-sea-treasure-v0"), task, only_nothing)
         env.reset(seed=0)
-        with pytest.raises(InputError, match="none of the 1 declared"):
+        with refused("none of the 1 declared"):
             env.step(3)
 
 
@@ -238,5 +239,5 @@ class TestAnyEnvironment:
         task = LinearTask(np.ones(2))
         env = WithFeatures(gymnasium.make("CartPole-v1"), lambda *transition: [1.0], space, task)
         env.reset(seed=0)
-        with pytest.raises(InputError, match="2 feature dimensions"):
+        with refused("2 feature dimensions"):
             env.step(0)

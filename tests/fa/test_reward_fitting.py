@@ -8,7 +8,7 @@ import pytest
 from sfr_fa.feature_spaces import OBJECT_COLLECTION_FEATURES
 from sfr_fa.reward_fitting import l1_weights, least_squares_weights, printed_rule_weights
 from sfr_fa.tasks import nonlinearity, sample_general_task
-from sfr_theory.errors import InputError
+from tests.refusals import refused
 
 POINTS = OBJECT_COLLECTION_FEATURES.vectors
 
@@ -60,7 +60,7 @@ def test_the_printed_rule_only_removes_the_mean_error():
 
 def test_a_printed_rule_that_explodes_is_refused():
     """Features that sum to 3 overshoot: the mean error is multiplied by 1 - 3 at each step."""
-    with pytest.raises(InputError, match="diverges"):
+    with refused("diverges"):
         printed_rule_weights(np.ones((4, 3)), np.ones(4), np.random.default_rng(0))
 
 

@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from benchmarks import runner as benchmark
@@ -19,10 +20,10 @@ from sfr_fa.runs.config import AgentSetup, load_config
 from sfr_fa.runs.estimates import estimate
 from sfr_fa.runs.load import load
 from sfr_fa.runs.store import SUFFIX, RunFolder, TrialState
-from sfr_fa.runs.trial import check_trials, learned_feature_map, run_trial
+from sfr_fa.runs.trial import check_trials, learned_feature_map, run_trial, transitions_of_q
 from sfr_fa.tasks import sample_general_task
-from sfr_theory.errors import InputError
 from tests.fa.tiny import RACER, SETTING, contents, run_config, write_config
+from tests.refusals import refused
 
 SFR = 'AgentSetup("SFR", "SFR"),'
 
@@ -42,8 +43,14 @@ class Crash(BaseException):
     """As sudden as a signal: nothing catches it on the way."""
 
 
+def crash_after(config, results, tasks):
+    """Run the trials of a config one after the other until this many tasks are done in all."""
+    with pytest.raises(Crash):
+        run_until(config, results, tasks)
+    return RunFolder(results / "tiny/smoke")
+
+
 def run_until(config, results, tasks):
-    """Run the trials of a config one after the other, and crash after so many tasks in all."""
     left = tasks
 
     def count(row):
@@ -86,18 +93,16 @@ def test_a_run_and_what_it_leaves(config, undisturbed, tmp_path, capsys):
 
 
 def test_interrupted_after_any_task_the_numbers_are_the_same(config, undisturbed, tmp_path):
-    for crash_after in range(1, 12, 2):
-        results = tmp_path / f"crash{crash_after}"
-        with pytest.raises(Crash):
-            run_until(config, results, crash_after)
+    for tasks in range(1, 12, 2):
+        results = tmp_path / f"crash{tasks}"
+        crash_after(config, results, tasks)
         assert run_config(config, results) == 0
         assert contents(results) == undisturbed
 
 
 def test_interrupted_again_and_again(config, undisturbed, tmp_path):
     for _ in range(12):
-        with pytest.raises(Crash):
-            run_until(config, tmp_path / "r", 1)
+        crash_after(config, tmp_path / "r", 1)
     run_until(config, tmp_path / "r", 1)
     assert contents(tmp_path / "r") == undisturbed
 
@@ -106,10 +111,7 @@ def test_interrupted_again_and_again(config, undisturbed, tmp_path):
 def test_a_damaged_checkpoint_is_passed_over_for_the_one_before(
     config, undisturbed, tmp_path, capsys, damage
 ):
-    with pytest.raises(Crash):
-        run_until(config, tmp_path / "r", 3)
-    folder = RunFolder(tmp_path / "r/tiny/smoke")
-    checkpoints = folder.checkpoints("general/Q/alpha_0.005/rep-00")
+    checkpoints = crash_after(config, tmp_path / "r", 3).checkpoints("general/Q/alpha_0.005/rep-00")
     assert list(checkpoints) == [3, 2]
     path = checkpoints[3]
     good = path.read_bytes()
@@ -129,8 +131,7 @@ def test_a_damaged_checkpoint_is_passed_over_for_the_one_before(
 
 
 def test_with_no_checkpoint_left_the_trial_starts_again(config, undisturbed, tmp_path):
-    with pytest.raises(Crash):
-        run_until(config, tmp_path / "r", 3)
+    crash_after(config, tmp_path / "r", 3)
     for path in (tmp_path / "r").rglob(f"*{SUFFIX}"):
         path.write_bytes(b"")
     assert run_config(config, tmp_path / "r") == 0
@@ -138,8 +139,7 @@ def test_with_no_checkpoint_left_the_trial_starts_again(config, undisturbed, tmp
 
 
 def test_checkpoints_of_finished_trials_are_gone(config, tmp_path):
-    with pytest.raises(Crash):
-        run_until(config, tmp_path / "r", 6)
+    crash_after(config, tmp_path / "r", 6)
     left_by_a_killed_process = next((tmp_path / "r").rglob(f"*{SUFFIX}")).with_name(
         f".rep-00.task-0003{SUFFIX}.abc"
     )
@@ -149,8 +149,7 @@ def test_checkpoints_of_finished_trials_are_gone(config, tmp_path):
 
 
 def test_a_damaged_result_is_said_and_kept_while_the_others_finish(config, undisturbed, tmp_path, capsys):
-    with pytest.raises(Crash):
-        run_until(config, tmp_path / "r", 5)  # Q is finished
+    crash_after(config, tmp_path / "r", 5)  # Q is finished
     path = tmp_path / "r/tiny/smoke/general/Q/alpha_0.005/rep-00.csv"
     damaged = bytearray(path.read_bytes())
     damaged[-5] ^= 1
@@ -170,10 +169,10 @@ def test_a_damaged_result_is_said_and_kept_while_the_others_finish(config, undis
 
 def test_a_config_that_changed_under_its_name_is_refused(config, undisturbed, tmp_path):
     write_config(Path(config), steps=26)
-    with pytest.raises(InputError, match=r"another config under this name: size\.steps was 25 and is 26"):
+    with refused("another config", "size.steps was 25 and is 26", "--results"):
         run_config(config, tmp_path / "undisturbed")
     assert contents(tmp_path / "undisturbed") == undisturbed
-    with pytest.raises(InputError, match='engine was "reference" and is "compiled"'):
+    with refused('engine was "reference" and is "compiled"'):
         run_config(write_config(Path(config)), tmp_path / "undisturbed", engine="compiled")
 
 
@@ -181,8 +180,7 @@ def test_a_full_disk_fails_the_trial_and_loses_nothing(config, undisturbed, tmp_
     def no_space(self, target):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    with pytest.raises(Crash):
-        run_until(config, tmp_path / "r", 6)  # Q is finished, SF has two tasks
+    crash_after(config, tmp_path / "r", 6)  # Q is finished, SF has two tasks
     with monkeypatch.context() as patch:
         patch.setattr(Path, "replace", no_space)
         assert run_config(config, tmp_path / "r") == 1
@@ -197,7 +195,7 @@ def test_a_full_disk_fails_the_trial_and_loses_nothing(config, undisturbed, tmp_
 
 def test_a_folder_that_cannot_be_written(config, tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="cannot write"):
+    with refused("cannot write", "file"):
         run_config(config, tmp_path / "file" / "results")
 
 
@@ -227,12 +225,8 @@ def test_an_environment_of_your_own(tmp_path):
         "    def step(self, action):\n"
         "        return super().step(action)\n"
     )
-    path = write_config(tmp_path / "mine.py", agents=SFR, engine="compiled")
-    text = Path(path).read_text()
-    text = text.replace(
-        '"object_collection", "general"', '"my_environment:Mine", "my_environment:sample_linear_task"'
-    )
-    Path(path).write_text(text)
+    setting = 'Setting("general", "my_environment:Mine", "my_environment:sample_linear_task", gamma=0.95)'
+    path = write_config(tmp_path / "mine.py", agents=SFR, engine="compiled", setting=setting)
     assert run_config(path, tmp_path / "r") == 0
     result = RunFolder(tmp_path / "r/tiny/smoke").read_result("general/SFR/alpha_0.005/rep-00")
     assert result.provenance["engine"] == "reference"
@@ -254,10 +248,8 @@ def test_an_environment_whose_features_are_a_wrapper(tmp_path):
         "def tasks(rng, space):\n"
         "    return LinearTask(rng.normal(size=2))\n"
     )
-    path = write_config(tmp_path / "mine.py", agents=SFR)
-    text = Path(path).read_text()
-    text = text.replace('"object_collection", "general"', '"my_wrapper:environment", "my_wrapper:tasks"')
-    Path(path).write_text(text)
+    setting = 'Setting("mine", "my_wrapper:environment", "my_wrapper:tasks", gamma=0.95)'
+    path = write_config(tmp_path / "mine.py", agents=SFR, setting=setting)
     assert run_config(path, tmp_path / "r") == 0
 
 
@@ -358,6 +350,24 @@ def test_learned_features_are_those_of_the_q_agent_of_the_repetition(tmp_path):
     ).any()
 
 
+def test_transitions_to_learn_features_from_are_thinned_out_as_the_config_says(tmp_path):
+    setup = 'AgentSetup("SF-2", "SF-h", reward_learning_rate=0.05, learned_dimensions=2),'
+    trial = load_config(write_config(tmp_path / "c.py", agents=setup, steps=1000)).trials("smoke")[0]
+
+    def rewards(**how):
+        thinned = replace(trial, feature_learning=replace(trial.feature_learning, **how))
+        return transitions_of_q(thinned, 2, np.random.default_rng(0)).rewards
+
+    everything = rewards(drop_zero_rewards=0.0)
+    assert len(everything) == 2000
+    zeros = int((everything == 0).sum())
+    assert 0 < zeros < 2000
+    np.testing.assert_array_equal(rewards(drop_zero_rewards=1.0), everything[everything != 0])
+    # Binomial: four standard deviations.
+    assert abs((rewards() == 0).sum() - zeros / 4) < 4 * (zeros * 3 / 16) ** 0.5
+    assert abs(len(rewards(drop_zero_rewards=0.0, keep=0.5)) - 1000) < 4 * 500**0.5
+
+
 def test_without_transfer_every_task_starts_afresh(tmp_path):
     agents = 'AgentSetup("SFR", "SFR", transfer="none"),'
     assert run_config(write_config(tmp_path / "c.py", agents=agents), tmp_path / "r") == 0
@@ -405,31 +415,27 @@ def test_a_race_gives_repetitions_only_to_rates_that_can_win(tmp_path, capsys):
     assert sum(point.best for point in found.grid) == 1
 
 
-def test_a_choice_of_nothing_is_refused(tmp_path):
-    agents = 'AgentSetup("Q", "Q"), AgentSetup("SFR", "SFR", learning_rate=0.01),'
-    config = write_config(tmp_path / "c.py", agents=agents)
-    with pytest.raises(InputError, match="no trial with all of these agents, rates and repetitions"):
-        run_config(config, tmp_path / "r", agents=("Q",), learning_rates=(0.01,))
-
-
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"profile": "huge"}, "tiny has no profile 'huge'; it has smoke"),
-        ({"agents": ("SFRR",)}, "tiny has no agent 'SFRR'; it has Q, SF, SFR"),
-        ({"learning_rates": (0.3,)}, "tiny has no learning rate 0.3; it has 0.005"),
-        ({"repetitions": (1,)}, "there is no repetition 1"),
-        ({"engine": "warp"}, "no engine 'warp'; choose from compiled, reference"),
-        ({"precision": "float16"}, "no precision 'float16'; choose from float32, float64"),
-        ({"workers": 0}, "--workers is 0"),
-        ({"slurm": True, "scheduler": "tcp://a:1"}, "choose one of"),
-        ({"slurm": True, "pbs": True}, "choose one of"),
-        ({"cluster_options": ("queue=a",)}, "are for --slurm"),
-        ({"slurm": True, "cluster_options": ("queue",)}, "each is KEY=VALUE"),
+        ({"profile": "huge"}, ("'huge'", "smoke")),
+        ({"agents": ("SFRR",)}, ("'SFRR'", "Q, SF, SFR")),
+        ({"learning_rates": (0.3,)}, ("0.3", "0.005")),
+        ({"repetitions": (1,)}, ("repetition 1", "0 to 0")),
+        ({"agents": ("Q",), "learning_rates": (0.01,)}, ("no trial", "agents, rates and repetitions")),
+        ({"engine": "warp"}, ("'warp'", "compiled, reference")),
+        ({"precision": "float16"}, ("'float16'", "float32, float64")),
+        ({"workers": 0}, ("--workers is 0", "at least one")),
+        ({"slurm": True, "scheduler": "tcp://a:1"}, ("one of", "--slurm")),
+        ({"slurm": True, "pbs": True}, ("one of", "--pbs")),
+        ({"cluster_options": ("queue=a",)}, ("--cluster-options", "--slurm")),
+        ({"slurm": True, "cluster_options": ("queue",)}, ("--cluster-options", "KEY=VALUE")),
     ],
 )
-def test_bad_options_are_refused_before_anything_is_written(config, tmp_path, options, words):
-    with pytest.raises(InputError, match=words):
+def test_bad_options_are_refused_before_anything_is_written(tmp_path, options, words):
+    agents = 'AgentSetup("Q", "Q"), AgentSetup("SF", "SF"), AgentSetup("SFR", "SFR", learning_rate=0.01),'
+    config = write_config(tmp_path / "c.py", agents=agents)
+    with refused(*words):
         run_config(config, tmp_path / "r", **options)
     assert not (tmp_path / "r").exists()
 
@@ -525,9 +531,7 @@ def test_curves_for_tensorboard(config, tmp_path):
 
 
 def test_status_of_finished_stopped_and_running_trials(config, tmp_path, capsys):
-    with pytest.raises(Crash):
-        run_until(config, tmp_path / "r", 6)
-    folder = RunFolder(tmp_path / "r/tiny/smoke")
+    folder = crash_after(config, tmp_path / "r", 6)
     with folder.working_on("general/SFR/alpha_0.005/rep-00"):
         assert (
             status.main(status.Options(str(tmp_path / "r"), trials=True, json=str(tmp_path / "s.json"))) == 0
@@ -557,9 +561,9 @@ def test_the_benchmark_tells_the_engine_from_the_rest(monkeypatch):
 
 
 def test_status_of_nothing(tmp_path):
-    with pytest.raises(InputError, match="there is no folder"):
+    with refused("nothing", "a run makes one"):
         status.main(status.Options(str(tmp_path / "nothing")))
-    with pytest.raises(InputError, match="holds no runs"):
+    with refused(str(tmp_path), "no runs"):
         status.main(status.Options(str(tmp_path)))
 
 
