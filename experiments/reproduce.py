@@ -2,7 +2,7 @@
 
 Each is a command of experiments.run, in an order in which the main results come first: of every figure and
 table the agents that its claims are about, then the ablation and single tasks, then the remaining agents, at
-last the grids. Kill it at any moment; the same command goes on where it was. It ends with the report.
+last the grids. Kill it at any moment; the same command continues where it stopped. It ends with the report.
 
 Exit code 0: all trials are finished. 1: some failed. 2: bad input. 130: interrupted.
 """

@@ -63,7 +63,7 @@ def finite_array(values: Any, name: str, axes: tuple[str, ...]) -> FloatArray:
 
 
 class KeepsArraysReadOnly:
-    """A dataclass whose arrays are read-only also in copies and pickles, which by themselves forget it.
+    """A dataclass whose arrays stay read-only in copies and pickles, which would otherwise be writable.
 
     What is not a field, such as a cached property, is not carried over: it can be computed again.
     """

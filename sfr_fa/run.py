@@ -3,8 +3,9 @@
 The config is a Python file, or a module by its name, that defines CONFIG, a
 `sfr_fa.runs.config.ExperimentConfig`. It is checked before anything is written: every agent is built once.
 
-Kill it at any moment: the same command goes on where it was and gives the same numbers to the bit. Finished
-trials are skipped, so running it twice does nothing the second time. Results go to RESULTS/NAME/PROFILE.
+Kill it at any moment: the same command continues where it stopped and gives the same numbers to the bit.
+Finished trials are skipped, so running it twice does nothing the second time. Results go to
+RESULTS/NAME/PROFILE.
 
 Exit code 0: every trial is finished. 1: some failed, and are named with their error. 2: bad input.
 130: interrupted.
@@ -72,13 +73,13 @@ class Options:
     cluster_options: Annotated[tuple[str, ...], tyro.conf.arg(metavar="KEY=VALUE ...")] = ()
     """For dask-jobqueue, such as queue=long walltime=12:00:00 memory=4GB; lists as JSON."""
     agents: tuple[str, ...] = ()
-    """Only these agents, by label; all others stay to be done."""
+    """Only these agents, by label; all others remain to be done."""
     learning_rates: tuple[float, ...] = ()
     """Only agents with these rates alpha, for instance the best of a grid in all repetitions."""
     repetitions: tuple[int, ...] = ()
     """Only these repetitions, counted from 0."""
     race: Flag = False
-    """Of a grid: few repetitions of all rates first, more only of those that can still win."""
+    """For a grid: a few repetitions of all rates first, and more only of those that can still win."""
     engine: str | None = None
     """compiled or reference, in place of the config's."""
     precision: str | None = None
@@ -197,7 +198,7 @@ def main(options: Options) -> int:
     except KeyboardInterrupt:
         with contextlib.suppress(OSError):
             stop_file.touch()
-        console.print("interrupted; the same command goes on from here")
+        console.print("interrupted; the same command continues from here")
         return cli.EXIT_INTERRUPTED
     folder.tidy()
     return _summary(console, config, folder, outcomes, time.monotonic() - started, options)
@@ -260,7 +261,7 @@ def _summary(
 
 
 def _grouped(notes: Iterator[str]) -> list[tuple[str, int]]:
-    """Notes that say the same of several trials, once, with their number."""
+    """Notes that say the same about several trials: the first of them, and how many there are."""
     groups: dict[str, list[str]] = {}
     for note in notes:
         groups.setdefault(note.partition(": ")[2], []).append(note)
@@ -325,9 +326,9 @@ def show_plan(
 
 @contextlib.contextmanager
 def interruptible() -> Iterator[Callable[[], None]]:
-    """Ctrl-C raises KeyboardInterrupt, if not at once then when the yielded function is called.
+    """Ctrl-C raises KeyboardInterrupt, at once or when the yielded function is called next.
 
-    Compiled code and compilers may hold it back, or swallow it.
+    Compiled code and compilers may delay or swallow it.
     """
     pressed = False
 
@@ -353,7 +354,7 @@ def _display(
 ) -> Iterator[Callable[[], None]]:
     """A progress bar on a terminal, nothing elsewhere; yields a function that brings it up to date.
 
-    What is done is read off the folder, so that it does not matter who does it where.
+    Progress is read from the folder, so it does not matter which process does the work, or where.
     """
     console = Console(stderr=True)
     if not console.is_terminal:

@@ -134,7 +134,7 @@ def shown_features(world: Any, space: FeatureSpace) -> int | FloatArray:
 
 
 def check_world(world: Any, state_dim: int, num_actions: int, space: FeatureSpace) -> None:
-    """Refuse what is no world, and one that fails in an episode or two, tried on a copy."""
+    """Refuse what is not a world, and a world that fails within a few steps, tried on a copy."""
     name = type(world).__name__
     if not isinstance(world, tuple) or not hasattr(world, "_fields"):
         raise InputError(f"world is {world!r}; it must be a NamedTuple of arrays and numbers")

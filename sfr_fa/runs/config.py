@@ -136,7 +136,7 @@ class _Named:
         return None if name is None else thing(what, name)
 
     def to_json(self) -> dict[str, Any]:
-        """The fields; those that earlier versions did not have are left out while they say nothing new."""
+        """The fields; those that earlier versions did not have are left out at their defaults."""
         content = asdict(self)  # type: ignore[call-overload]
         for entry in fields(self):  # type: ignore[arg-type]
             if entry.metadata.get("later") and content[entry.name] == _default(entry):
@@ -289,7 +289,7 @@ class Trial:
 
 
 def file_name(text: str) -> str:
-    """The text with nothing in it that a file system or a shell might mind."""
+    """The text without characters that a file system or a shell might not accept."""
     name = "".join(c if c.isalnum() or c in "-._" else "_" for c in text)
     return name if name.strip(".") else "_" * max(1, len(name))
 
@@ -301,7 +301,7 @@ MOST_TRIALS = 100_000
 
 @dataclass(frozen=True)
 class Profile:
-    """How much is run."""
+    """How much of an experiment is run."""
 
     tasks: int
     steps: int

@@ -8,8 +8,8 @@ A trial is used if its checksums match, if it is what the manifest says it is (s
 repetition, seed, size: a label swapped in a result file is noticed even under a fresh checksum), if it has
 all its tasks, and if it did not diverge. What is left out is said: `problems` are contradictions in the
 files, `notes` are repetitions that are missing or diverged, and `not_run` are agents that nobody has started,
-which is no fault. An agent that was tried with several rates is shown at the best, by mean total return as in
-the paper.
+which is not an error. An agent that was tried with several rates is shown at the best, by mean total return
+as in the paper.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ TIMES = ("seconds", "seconds_sha256")
 
 @dataclass(frozen=True)
 class TaskRow:
-    """What became of one task: a row of the CSV."""
+    """The outcome of one task: a row of the CSV."""
 
     task: int
     total_return: float
@@ -136,7 +136,7 @@ def digest(content: Any) -> str:
 
 
 def write_new(path: Path, content: bytes) -> None:
-    """Write a file that is not there yet; the same content once more is nothing new."""
+    """Write a file that does not exist yet; writing the same content again does nothing."""
     if path.exists():
         if path.read_bytes() == content:
             return

@@ -7,13 +7,12 @@ repetition, name) only: those of `sfr_fa.streams`, and
                   centres of a code lie
     features      learning of features: what is left out, initial weights, batches
 
-After every task the state is written to a checkpoint. A trial that was killed goes on from the last one and
+After every task the state is written to a checkpoint. A trial that was killed continues from the last one and
 gives the same numbers as if nothing had happened; a checkpoint that is damaged is passed over for the one
 before it.
 
-Learned features (SF-h, CSFR-h) come from the Q agent of the same repetition. Its first tasks are played
-again, which takes less time than to store some million states, and the environment is walked along its
-actions.
+Learned features (SF-h, CSFR-h) come from the Q agent of the same repetition. Its first tasks are run again,
+which takes less time than storing some million states, and the environment is stepped through its actions.
 """
 
 from __future__ import annotations
@@ -100,7 +99,7 @@ def _row(setup: AgentSetup, space: FeatureSpace | None) -> AgentSpec:
 
 
 def build(trial: Trial, features: Callable[[Trial], LearnedFeatures]) -> tuple[Engine, list[Task], list[str]]:
-    """The engine of a trial before its first step, the tasks, and what should be known of them.
+    """The engine of a trial before its first step, the tasks, and notes about them for the user.
 
     `features` gives learned features to the agents that need them.
     """
@@ -278,7 +277,7 @@ OnTask = Callable[[TaskRow], None]
 
 @dataclass
 class _Progress:
-    """What a trial has come to: the content of a checkpoint beside the engine."""
+    """What a trial has produced so far: the content of a checkpoint beside the engine."""
 
     rows: list[TaskRow] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)

@@ -1,8 +1,8 @@
 """Who runs the trials: this process, or Dask workers on this machine or a cluster.
 
-A trial is idempotent: finished, it is skipped; cut off, it goes on from its own checkpoint. So nothing here
-has to remember anything. A worker that dies costs the task it was at, the scheduler hands its trial to
-another one, and a run that was killed altogether is simply started again.
+A trial is idempotent: finished, it is skipped; cut off, it continues from its own checkpoint. So nothing here
+has to remember anything. A worker that dies loses the task that it was working on, the scheduler hands its
+trial to another one, and a run that was killed altogether is simply started again.
 
     in this process      one trial after the other, in a thread, without Dask
     local workers        processes with one thread each
@@ -78,7 +78,7 @@ class Job:
     """Who finds this file after a task stops: how a run ends where it cannot signal."""
 
     def run(self) -> TrialOutcome:
-        """Run the trial to its end. What may go away is tried again, all else would only happen again."""
+        """Run the trial to its end, again after errors that may go away; others would only recur."""
         key = self.trial.key
         error = ""
         for _ in range(ATTEMPTS):
@@ -210,7 +210,7 @@ def run_on_dask(
 
 
 def _lonely(client: Any, say: Callable[[str], None]) -> Callable[[], None]:
-    """A function to be called now and then that tells the user, once each time, if there are no workers."""
+    """A function to call now and then; it tells the user, once each time, that there are no workers."""
     next_look = time.monotonic() + LONELY_SECONDS
     said = False
 
@@ -236,7 +236,7 @@ def _outcome(future: Any, key: str) -> TrialOutcome:
         if kind == "KilledWorker":
             return TrialOutcome(key, error="each worker that took it up has died (out of memory?)")
         if "Cancelled" in kind:
-            return TrialOutcome(key, error="the scheduler went away; the same command goes on from here")
+            return TrialOutcome(key, error="the scheduler went away; the same command continues from here")
         return TrialOutcome(key, error=f"{kind}: {error}")
     return outcome
 
@@ -313,16 +313,16 @@ class LocalWorkers:
             if self._died_before_joining >= ATTEMPTS * self.count:
                 raise WorkersLostError(
                     f"{self._died_before_joining} workers in a row died before they could begin ({how}); "
-                    f"is there enough memory? The same command goes on from here"
+                    f"is there enough memory? The same command continues from here"
                 )
             self.say(
-                f"a worker was lost ({how}); it is replaced, and its trial goes on from its last checkpoint"
+                f"a worker was lost ({how}); it is replaced, and its trial continues from its last checkpoint"
             )
         while len(self.processes) < self.count:
             self._start()
 
     def _start(self) -> None:
-        """Start a process that is deaf to Ctrl-C: a terminal sends it to all, but ending them is ours.
+        """Start a process that ignores Ctrl-C: a terminal sends it to all, but it is for us to end them.
 
         A signal mask and the environment are inherited. The variables keep libraries to one thread each.
         """
@@ -448,7 +448,7 @@ class JobQueue:
         return {name: value for name, value in defaults.items() if not known.get(name.replace("_", "-"))}
 
     def _counted(self, job_class: Any) -> Any:
-        """The class of jobs, such that this object hears whether they can be submitted."""
+        """The class of jobs, changed so that this object is told whether they can be submitted."""
         queue, running = self, require("distributed", "cluster").Status.running
 
         class CountedJob(job_class):
@@ -511,7 +511,7 @@ def job_queue(workers: Workers) -> Iterator[JobQueue]:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Dask reports every lost connection, which is no news to a run that survives them."""
+    """Dask reports every lost connection, which a run that survives them need not show."""
     loggers = [logging.getLogger(name) for name in ("distributed", "tornado", "asyncio")]
     levels = [logger.level for logger in loggers]
     for logger in loggers:
@@ -524,7 +524,7 @@ def _quiet() -> Iterator[None]:
 
 
 def require(name: str, extra: str) -> Any:
-    """A package that only some runs need, or a sentence that says how to get it."""
+    """A package that only some runs need; without it, a sentence that says how to install it."""
     try:
         return importlib.import_module(name)
     except ImportError:
