@@ -172,7 +172,7 @@ class Caption:
 
 
 def write_gif(images: list[Image.Image], path: Path) -> None:
-    """An animated GIF that repeats for ever."""
+    """An animated GIF that repeats forever."""
     palette = images[0].quantize(64)
     first, *others = [image.quantize(palette=palette) for image in images]
     buffer = io.BytesIO()
