@@ -47,10 +47,10 @@ def compiled(part):
     return call
 
 
-def engine_of(kind, agent, make_environment=ObjectCollection, seed=5, **settings):
+def engine_of(kind, agent, where=ObjectCollection, seed=5, **settings):
     """An engine in float64 whose rates move the weights within a few steps; networks on the racer."""
     name = agent.removesuffix(" (MLP)").removesuffix(" (squares)")
-    spec, environment = AGENT_SPECS[name], make_environment()
+    spec, environment = AGENT_SPECS[name], where()
     space = environment.feature_space
     common = {"gamma": 0.9, "epsilon": 0.2, "dtype": torch.float64}
     common |= {rate: RATES[rate] for rate in spec.rates}
@@ -84,11 +84,9 @@ def next_task(engine, agent):
     return (sample_linear_task if agent == "CSFR" else sample_general_task)(rng, space)
 
 
-def walk_both(
-    agent, make_environment=ObjectCollection, steps=(40, 40, *([12] * 15)), tolerance=TOLERANCE, **options
-):
+def walk_both(agent, where=ObjectCollection, steps=(40, 40, *([12] * 15)), tolerance=TOLERANCE, **options):
     """Both engines through the same tasks, compared; the last has K = len(steps) stored policies."""
-    pair = [engine_of(kind, agent, make_environment, **options) for kind in ("compiled", "reference")]
+    pair = [engine_of(kind, agent, where, **options) for kind in ("compiled", "reference")]
     assert [engine.name for engine in pair] == ["compiled", "reference"]
     results = []
     for count in steps:

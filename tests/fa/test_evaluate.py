@@ -16,8 +16,7 @@ from sfr_fa.environments.object_collection import ObjectCollection, ObjectCollec
 from sfr_fa.feature_spaces import DiscreteFeatures
 from sfr_fa.tasks import FunctionTask, LinearTask, sample_linear_task
 from sfr_theory.errors import InputError
-from tests.fa.engine_checks import engine_of, next_task
-from tests.fa.test_kernels_racer import an_engine as racer_engine
+from tests.fa.engine_checks import engine_of, next_task, short_racer
 
 ENGINES = ("compiled", "reference")
 
@@ -40,10 +39,10 @@ def assert_same(one, other):
 # --- The same in both engines -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("environment", ["object collection", "Barreto"])
+@pytest.mark.parametrize("where", [ObjectCollection, ObjectCollectionBarreto])
 @pytest.mark.parametrize("agent", ["Q", "SF", "SFR", "SFR-R", "MB SFR", "CSFR", "CSFR-h"])
-def test_both_engines_report_the_same(agent, environment):
-    pair = [trained(kind, agent, environment=environment) for kind in ENGINES]
+def test_both_engines_report_the_same(agent, where):
+    pair = [trained(kind, agent, where=where) for kind in ENGINES]
     new = [next_task(engine, "CSFR") for engine in pair]
     asked = [{}, {"policy": 0, "epsilon": 0.3}]
     if agent not in ("Q", "CSFR-h"):
@@ -69,7 +68,7 @@ def test_both_engines_report_the_same_of_many_policies():
 
 @pytest.mark.parametrize("agent", ["SF", "CSFR"])
 def test_both_engines_report_the_same_on_the_racer(agent):
-    rng, pair = np.random.default_rng(0), [racer_engine(kind, agent) for kind in ENGINES]
+    rng, pair = np.random.default_rng(0), [engine_of(kind, agent, short_racer) for kind in ENGINES]
     task = LinearTask(rng.normal(size=3))
     for engine in pair:
         engine.run_task(LinearTask([1.0, 0.0, 0.5]), 60)
