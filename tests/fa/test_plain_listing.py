@@ -29,12 +29,12 @@ def test_the_plain_listing_walks_the_path_of_the_reference(setting):
     for engine in engines:
         noise = np.random.default_rng(8)
         for task in tasks:
-            engine.agent.start_task(task)
+            engine.start_task(task)
             for stack in engine.agent.policies.parameters.values():
                 stack[-1] += torch.from_numpy(noise.normal(0, 0.15, stack[-1].shape))
     plain, reference = plain_listing(setting, engines[0], tasks[-1]), engines[1]
 
-    walk = reference._walk(tasks[-1], 260)
+    walk = reference.continue_task(260)
     assert plain.run(260) == walk.actions.tolist()
     assert walk.episodes > 1 or setting is OBJECTS
     assert reference.agent.gpi_counts[:-1].sum() > 0

@@ -477,12 +477,12 @@ def no_optimiser(parameters, lr): return None
     ("tasks", "network", "agent", "optimiser", "words"),
     [
         ("tasks", "network", "ROW", "momentum", None),
-        ("tasks_of_one", "network", "ROW", "momentum", "tasks_of_one.*takes 1 positional"),
-        ("numbers", "network", "ROW", "momentum", "3 is neither"),
-        ("tasks", "flat", "ROW", "momentum", "the approximator maps"),
-        ("tasks", "failing", "ROW", "momentum", r"nothing.*own_parts_\w*\.py:\d+"),
-        ("tasks", "network", "NO_ROW", "momentum", "AgentSpec"),
-        ("tasks", "network", "ROW", "no_optimiser", "optimiser"),
+        ("tasks_of_one", "network", "ROW", "momentum", ("tasks_of_one", "takes 1 positional")),
+        ("numbers", "network", "ROW", "momentum", ("3", "neither")),
+        ("tasks", "flat", "ROW", "momentum", ("approximator",)),
+        ("tasks", "failing", "ROW", "momentum", ("nothing", "own_parts_", ".py:")),
+        ("tasks", "network", "NO_ROW", "momentum", ("AgentSpec",)),
+        ("tasks", "network", "ROW", "no_optimiser", ("optimiser",)),
     ],
 )
 def test_parts_of_ones_own_are_tried_by_a_dry_run(tasks, network, agent, optimiser, words, tmp_path):
@@ -497,7 +497,7 @@ def test_parts_of_ones_own_are_tried_by_a_dry_run(tasks, network, agent, optimis
     if words is None:
         assert run_config(config, tmp_path / "r", dry_run=True) == 0
     else:
-        with pytest.raises(InputError, match=words):
+        with refused(*words):
             run_config(config, tmp_path / "r", dry_run=True)
     assert not (tmp_path / "r").exists()
 
