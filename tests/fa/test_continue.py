@@ -13,9 +13,16 @@ from sfr_fa.feature_spaces import DiscreteFeatures
 from sfr_fa.tasks import LinearTask
 from sfr_theory.errors import InputError
 from tests.fa.agent_checks import small_agent
-from tests.fa.engine_checks import AGENTS, RATES, assert_same_agents, engine_of, next_task, weights_of
+from tests.fa.engine_checks import (
+    AGENTS,
+    RATES,
+    assert_same_agents,
+    engine_of,
+    next_task,
+    short_racer,
+    weights_of,
+)
 from tests.fa.test_evaluate import assert_equal_trees
-from tests.fa.test_kernels_racer import an_engine as racer_engine
 
 ENGINES = ("compiled", "reference")
 ONES = LinearTask(np.ones(5))
@@ -49,7 +56,7 @@ def test_pieces_of_a_task_are_the_whole_task_to_the_bit(agent, kind):
 @pytest.mark.parametrize("kind", ENGINES)
 def test_pieces_in_the_racer_in_a_world_of_ones_own_and_with_the_filter(kind):
     def racers():
-        return racer_engine(kind, "CSFR-R"), LinearTask([1, 0, -1])
+        return engine_of(kind, "CSFR-R", short_racer), LinearTask([1, 0, -1])
 
     def worlds():
         settings = {"seed": 3, "learning_rate": 0.05, "dtype": torch.float64}
