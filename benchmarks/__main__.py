@@ -6,5 +6,6 @@ from benchmarks import engines, networks, runner, theory
 
 if __name__ == "__main__":
     theory.main()
+    feature_learning.main()
     networks.main(networks.Options())
     sys.exit(engines.main(engines.Options()) or runner.main(runner.Options()))

@@ -57,7 +57,7 @@ own_world = importlib.import_module("examples.own_world")
 
 
 @dataclass(frozen=True)
-class Setting:
+class TimedAgent:
     """An agent in an environment, with the paper's constants."""
 
     title: str
@@ -85,19 +85,19 @@ def _encode(code: Any, info: Info) -> np.ndarray:
 
 
 LINEAR = {"gamma": 0.95, "epsilon": 0.15, "learning_rate": 0.005}
-OBJECTS = Setting(
+OBJECTS = TimedAgent(
     title="SFR, object collection", agent="SFR", environment=ObjectCollection, task=sample_general_task,
     settings=LINEAR, policies=(1, 10, 50, 150, 300),
     cumulant=lambda indicator, info: np.eye(indicator.size)[info["feature_index"]],
 )  # fmt: skip
-RACER = Setting(
+RACER = TimedAgent(
     title="CSFR, racer", agent="CSFR", environment=Racer, task=sample_racer_task,
     settings={
         "gamma": 0.9, "epsilon": 0.15, "learning_rate": 0.0025, "approximator": FeatureSubnetworks,
     },
     policies=(1, 10, 40), module=SubnetworksXi.of_policy, cumulant=_encode, tasks=40, steps=200_000,
 )  # fmt: skip
-OWN_WORLD = Setting(
+OWN_WORLD = TimedAgent(
     title="SFR, examples/own_world.py", agent="SFR", environment=own_world.environment,
     task=lambda rng: sample_general_task(rng, own_world.FEATURES), settings={**LINEAR, "learning_rate": 0.1},
     policies=(1, 10), cumulant=OBJECTS.cumulant,
@@ -121,7 +121,7 @@ WHOLE_RUNS: dict[str, tuple[str, dict[str, Any], float]] = {
 """300 x 20,000 steps of object collection; the racer's CSFR has 40 x 200,000."""
 
 
-def whole_setting(name: str) -> Setting:
+def whole_setting(name: str) -> TimedAgent:
     """The agent of a whole run."""
     agent, changes, _ = WHOLE_RUNS[name]
     setting = RACER if name == "racer" else OBJECTS
@@ -191,7 +191,7 @@ class Goal:
 class Timings:
     """Microseconds per step of one setting: engine -> K -> time."""
 
-    setting: Setting
+    setting: TimedAgent
     plain: dict[int, float] = field(default_factory=dict)
     reference: dict[int, float] = field(default_factory=dict)
     compiled: dict[int, float] = field(default_factory=dict)
@@ -213,7 +213,7 @@ class Timings:
         return float(steps.sum() * self.setting.steps)
 
 
-def plain_listing(setting: Setting, engine: Engine, task: Task) -> PlainListing:
+def plain_listing(setting: TimedAgent, engine: Engine, task: Task) -> PlainListing:
     """The listing with the policies of an engine's agent, which has started the task, on the same streams."""
     agent, environment = engine.agent, engine.environment
     environment.unwrapped.np_random = engine.streams.environment
@@ -232,7 +232,7 @@ def plain_listing(setting: Setting, engine: Engine, task: Task) -> PlainListing:
 
 
 def snapshots(
-    setting: Setting, learn_steps: int, advance: Callable[[int], None]
+    setting: TimedAgent, learn_steps: int, advance: Callable[[int], None]
 ) -> Iterable[tuple[int, dict[str, Any], Task]]:
     """For each K the state of an engine with K - 1 policies, and the task to come."""
     streams = Streams.spawn(SEED)
@@ -245,7 +245,7 @@ def snapshots(
         advance(1)
 
 
-def at_task(setting: Setting, name: str, state: Any, task: Task, **changes: Any) -> Engine:
+def at_task(setting: TimedAgent, name: str, state: Any, task: Task, **changes: Any) -> Engine:
     """An engine with stored policies whose agent has just started a task."""
     engine = setting.engine(name, Streams.spawn(SEED), **changes)
     engine.load_state_dict(state)
@@ -260,7 +260,7 @@ def microseconds(run: Callable[[int], Any], steps: int) -> float:
     return (time.process_time() - start) / steps * 1e6
 
 
-def measure_compiled(setting: Setting, options: Options) -> Timings:
+def measure_compiled(setting: TimedAgent, options: Options) -> Timings:
     """The compiled engine alone, at every K."""
     timings = Timings(setting)
     with cli.progress(max(setting.policies), setting.title) as advance:
@@ -272,7 +272,7 @@ def measure_compiled(setting: Setting, options: Options) -> Timings:
     return timings
 
 
-def measure(setting: Setting, options: Options) -> tuple[Timings, Any, Task]:
+def measure(setting: TimedAgent, options: Options) -> tuple[Timings, Any, Task]:
     """All three ways at every K; the state and the task of the largest K are handed back for more."""
     timings = Timings(setting)
     with cli.progress(max(setting.policies), setting.title) as advance:
