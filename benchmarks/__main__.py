@@ -2,7 +2,7 @@
 
 import sys
 
-from benchmarks import engines, networks, runner, theory
+from benchmarks import engines, feature_learning, networks, runner, theory
 
 if __name__ == "__main__":
     theory.main()
