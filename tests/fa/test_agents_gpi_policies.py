@@ -85,8 +85,12 @@ def test_saved_with_the_agent(tmp_path):
     one.save(tmp_path / "agent")
     two.load(tmp_path / "agent")
     assert two.participants.tolist() == one.participants.tolist()
-    with pytest.raises(InputError, match="gpi_policies"):
-        agent(all_policies).load(tmp_path / "agent")
+    # Another rule is asked when the next task starts.
+    other = agent(all_policies)
+    other.load(tmp_path / "agent")
+    assert other.participants.tolist() == one.participants.tolist()
+    learn(other, TASKS[:1])
+    assert other.participants.tolist() == list(range(len(TASKS) + 1))
 
 
 def test_names():

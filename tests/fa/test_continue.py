@@ -1,5 +1,8 @@
 """Tasks in pieces are the whole to the bit, in both engines; callbacks, schedules, other rates on loading."""
 
+import re
+from pathlib import Path
+
 import gymnasium
 import numpy as np
 import pytest
@@ -360,3 +363,20 @@ def test_a_result_is_that_of_the_steps_of_its_call():
     assert (first.steps, second.steps) == (40, 10)
     assert second.gpi_counts.sum() == 10
     assert engine.agent.gpi_counts.sum() == 50
+
+
+# --- The page -----------------------------------------------------------------------------------------
+
+
+def test_the_code_of_the_page_runs(capsys):
+    """Its blocks on evaluating and continuing, with fewer steps."""
+    page = (Path(__file__).parents[2] / "docs" / "engine.md").read_text()
+    engine = engine_of("reference", "SFR", limit=EpisodeLimit(20))
+    engine.run_task(ONES, 50)
+    names = {"engine": engine, "task": ONES, "state": engine.environment.reset()[0]}
+    for heading in ("## Evaluate, and act", "## Continue, watch, schedule"):
+        code = page.split(heading)[1].split("```python")[1].split("```")[0]
+        exec(re.sub(r"\b(\d+)_000\b|\b1000\b", "40", code), names)
+    assert len(capsys.readouterr().out.splitlines()) == 1  # one line for each time it was called
+    assert engine.agent.num_policies == 2
+    assert engine.agent.gpi_counts.sum() == 80
