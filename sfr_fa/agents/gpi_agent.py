@@ -49,6 +49,7 @@ from sfr_fa.agents.settings import AgentSettings, Clip, clip_at_zero, no_clip
 from sfr_fa.agents.transition import Transition, check_size, check_state, check_transition
 from sfr_fa.arrays import FloatArray
 from sfr_fa.feature_spaces import DiscreteFeatures
+from sfr_fa.kernels.arrays import LARGEST_ERROR
 from sfr_fa.tasks import Task, TaskOrFunction, as_task
 from sfr_theory.errors import InputError
 from sfr_theory.gpi import gpi_choice
@@ -142,6 +143,7 @@ class GpiAgent:
         Agents that learn the reward function online need not be told it.
         """
         self._refuse_if_diverged()
+        self._refuse_weights_that_are_not_finite()
         self._take_in_new_features()
         known = None if task is None else self._of_our_features(as_task(task))
         before = self.streams.weights.bit_generator.state
@@ -516,6 +518,8 @@ class GpiAgent:
     def _descend(self, policy: int, state: Tensor, action: int, target: Tensor) -> float:
         """One optimiser step of a policy on the loss of target - value(s, a)."""
         error = target - self.policies.modules[policy](state[None])[0, action]
+        if not np.abs(error.detach().numpy()).max() <= LARGEST_ERROR:  # also where it is NaN
+            raise DivergedError(f"the values have diverged after {self.steps_learned} steps; {_ADVICE}")
         return self._step(policy, self.loss(error.reshape(self.shape.groups, self.shape.size)))
 
     def _step(self, policy: int, loss: Tensor) -> float:
@@ -537,6 +541,15 @@ class GpiAgent:
     def _refuse_if_diverged(self) -> None:
         if self._failure is not None:
             raise DivergedError(self._failure)
+
+    def _refuse_weights_that_are_not_finite(self) -> None:
+        """Which only someone else can have written; GPI among them would mean nothing."""
+        for name, weights in self.policies.parameters.items():
+            finite = np.isfinite(weights.detach().numpy().reshape(len(self.policies), -1)).all(axis=1)
+            if not finite.all():
+                raise DivergedError(
+                    f"{name} of policy {int(finite.argmin())} has entries that are not finite"
+                )
 
     def refuse_if_not_ready(self) -> None:
         """Raise what `act` and `learn` would: learning has diverged, or no task has started."""

@@ -25,6 +25,9 @@ Reals = NDArray[Any]
 Integers = NDArray[np.int64]
 
 REASSOCIATE = {"reassoc", "contract", "nsz", "arcp"}
+LARGEST_ERROR = 1e18
+"""Beyond this, learning has diverged, in both engines at the same step; the squares of errors up to here are
+finite in float32, and so are weights that have learned from them."""
 FOR_PYTHON_ONLY: dict[str, Any] = {"no_cfunc_wrapper": True}
 """No entry point for C: nobody needs one, and it takes time to compile."""
 UNCHECKED: dict[str, Any] = {**FOR_PYTHON_ONLY, "boundscheck": False}
@@ -69,6 +72,15 @@ def all_finite(values: Reals) -> bool:
     """Whether no entry is infinite or NaN."""
     for value in values.flat:  # noqa: SIM110  all() over a generator does not compile
         if not np.isfinite(value):
+            return False
+    return True
+
+
+@part()
+def within_measure(errors: Reals) -> bool:
+    """Whether learning from these errors has not diverged."""
+    for error in errors:  # noqa: SIM110
+        if not abs(error) <= LARGEST_ERROR:
             return False
     return True
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sfr_fa.kernels.arrays import REASSOCIATE, Reals, part
+from sfr_fa.kernels.arrays import REASSOCIATE, Reals, part, within_measure
 
 PADDING = 16
 """States are padded to a multiple of this, a whole number of vector registers..."""
@@ -90,15 +90,14 @@ def first_largest(x: Reals) -> int:
 
 @part()
 def descend(theta: Reals, k: int, first: int, state: Reals, error: Reals, rate: float) -> bool:
-    """theta[k, first + d] += rate * error[d] * s: an action of policy k; whether the errors were finite."""
-    finite = True
+    """theta[k, first + d] += rate * error[d] * s: an action of policy k; whether it has not diverged."""
+    within = within_measure(error)
     for d in range(error.shape[0]):
-        finite = finite and np.isfinite(error[d])
         step = rate * error[d]
         row = theta[k, first + d]
         for j in range(state.shape[0]):
             row[j] += step * state[j]
-    return finite
+    return within
 
 
 @part()

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sfr_fa.kernels.arrays import Reals, all_finite, copy_to, part
+from sfr_fa.kernels.arrays import Reals, copy_to, part, within_measure
 from sfr_fa.kernels.linear import first_largest
 from sfr_fa.kernels.mlp import (
     Activations,
@@ -183,7 +183,7 @@ class NetworkValues(NamedTuple):
             )
             if self.projects:
                 project(self.networks, k, action, self.readouts[i], self.heads, self.head_biases)
-            finite = all_finite(error) and finite
+            finite = within_measure(error) and finite
         return finite
 
     def look_again(self, c: int, action: int, state: Reals) -> int:

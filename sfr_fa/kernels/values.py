@@ -40,7 +40,7 @@ class Values(Protocol):
         """
 
     def descend(self, c: int, action: int, state: Reals, error_i: Reals, error_c: Reals, rate: float) -> bool:
-        """theta_k += rate error_k . d value_k(s_t, a) / d theta_k for k = i and c; were all errors finite?"""
+        """theta_k += rate error_k . d value_k(s_t, a) / d theta_k for k = i and c; is it `within_measure`?"""
 
     def look_again(self, c: int, action: int, state: Reals) -> int:
         """GPI where the loop has looked last; an action of i and c has learned since."""

@@ -235,6 +235,30 @@ def test_divergence_is_reported(agent, where, rates, kind):
         engine.run_task(next_task(engine, agent), 10)
 
 
+@pytest.mark.parametrize("rate", [1e3, 1e9])
+@pytest.mark.parametrize("agent", ["Q", "SF", "SFR"])
+def test_both_diverge_at_the_same_step(agent, rate):
+    engines = [engine_of(kind, agent, learning_rate=rate) for kind in ("compiled", "reference")]
+    first, second = (engine.run_task(next_task(engine, agent), 600) for engine in engines)
+    assert first.diverged
+    assert second.diverged
+    np.testing.assert_array_equal(first.actions, second.actions)
+
+
+@pytest.mark.parametrize("kind", ["compiled", "reference"])
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_stored_policy_that_is_not_finite_is_refused_before_a_step(kind, value):
+    """Also where it does not take part, and where the filter would pass it over."""
+    engine = engine_of(kind, "SFR", gpi_policies=Recent(1))
+    for _ in range(3):
+        engine.run_task(next_task(engine, "SFR"), 5)
+    with torch.no_grad():
+        next(iter(engine.agent.policies.modules[0].parameters())).view(-1)[7] = value
+    with pytest.raises(DivergedError, match="policy 0"):
+        engine.run_task(next_task(engine, "SFR"), 5)
+    assert len(engine.agent.policies) == 3
+
+
 # --- Fallback and bad input -------------------------------------------------------------------------
 
 
