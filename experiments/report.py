@@ -41,6 +41,10 @@ DEMO_RESULTS = "demo"
 LIVE = "live.html"
 """The live part within the data, as `python -m experiments.live --fragment` writes it."""
 LEDGER = "python -m proofs_checks"
+FIRST = (
+    "object_collection_linear", "object_collection_general", "nonlinearity", "barreto", "racer", "ablation",
+)  # fmt: skip
+"""Experiments in the order of the paper; others follow."""
 
 
 @dataclass(frozen=True)
@@ -182,7 +186,8 @@ def runs_in(folder: Path) -> tuple[list[Run], list[str]]:
 
 def experiments(folder: Path, demo: Path) -> dict[str, Any]:
     """The environments, the demo's experiment, and every run below a folder of results."""
-    found = runs_in(folder)
+    runs, unreadable = runs_in(folder)
+    found = (sorted(runs, key=lambda run: (*FIRST, run.name).index(run.name)), unreadable)
     results = compare.Results(found[0])
     ablation = results.run("ablation")
     return {

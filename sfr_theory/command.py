@@ -15,6 +15,7 @@ COMMANDS = {
     "coq": ("proofs_checks.coq", "the theorems that Coq verifies for all finite sizes"),
     "run": ("sfr_fa.run", "run an experiment; kill it at any moment, and go on"),
     "status": ("sfr_fa.status", "what is finished, running, stopped and damaged"),
+    "report": ("sfr_fa.report", "a page about runs of your own"),
     "publish": ("sfr_fa.runs.publish", "finished trials as one table per experiment"),
 }
 

@@ -51,7 +51,7 @@ class Options:
     """The moving picture."""
     frames: int = 9
     """Per reward."""
-    steps: int = 14
+    steps: int = 8
     """Of the agents, per frame."""
     width: int = 800
     """Pixels."""
@@ -97,7 +97,7 @@ def main(options: Options) -> int:
     # The first and the last moment of a reward are shown longer.
     times = [900 if k % options.frames in (0, options.frames - 1) else 350 for k in range(len(pictures))]
     first.save(
-        buffer, "WEBP", save_all=True, append_images=others, duration=times, loop=0, quality=50, method=6
+        buffer, "WEBP", save_all=True, append_images=others, duration=times, loop=0, quality=45, method=6
     )
     cli.write_atomic(Path(options.output), buffer.getvalue())
     print(f"wrote {options.output}, {len(buffer.getvalue()) / 1000:.0f} kB")
