@@ -243,6 +243,17 @@ def test_numbers_beyond_float64_are_refused(broken):
         STATEMENTS["thm2/printed"](large)
 
 
+@pytest.mark.parametrize("broken", ["gpi_xi", "source_xi"])
+def test_one_problem_of_a_batch_beyond_float64_is_enough(broken):
+    """The left side of one problem is infinite, or the right one."""
+    batch = FAMILIES["garnet"](np.random.default_rng(0), 2, Shape(2, 2, 2, 1), 0.5, 0.5)
+    e = evaluate_batch(batch.mdps, batch.target, batch.sources, batch.perturbation)
+    large = getattr(e, broken).copy()
+    large[1] = np.inf
+    with pytest.raises(InputError, match="--exact"), np.errstate(invalid="ignore"):
+        STATEMENTS["thm2/printed"](replace(e, **{broken: large}))
+
+
 def test_both_sharp_constants_are_attained_by_errors():
     """R = (2, 0), d = 0, errors -1 and +1 tie the actions; the bad one comes first."""
     problem = one_state(
