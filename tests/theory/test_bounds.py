@@ -315,6 +315,8 @@ def test_affine_distance_three_ways(case):
     )
     assert programme.success
     assert programme.fun == pytest.approx(float(exact), abs=1e-9)
+    for scale in ("1/1000", "1000"):  # of the source: any a > 0 is allowed
+        assert affine_distance(target[None], exact_array([scale])[0] * source[None] + 1)[0] == exact
     floats = affine_distance(y[None], x[None])[0]
     assert float(exact) - 1e-12 <= floats <= float(exact) + 1e-12
 
