@@ -51,6 +51,13 @@ def test_a_world_of_ones_own_runs_at_the_speed_of_compiled_code():
 
 
 @pytest.mark.slow
+def test_a_joint_utility_is_expressed_by_bumps_and_not_by_sums():
+    joint, additive = (int(share) for share in re.findall(r"express (\d+)%", run("joint_utility.py")))
+    assert joint > 90
+    assert additive < 50
+
+
+@pytest.mark.slow
 def test_the_one_step_model_as_printed_neglects_objects():
     """docs/results.md: at the paper's middle rate less than a fifth of the truth; cross-entropy is right."""
     lines = re.findall(r"^(\w+), rate (\S+): (.*)$", run("one_step_model.py"), re.MULTILINE)
