@@ -30,7 +30,7 @@ from sfr_theory.errors import InputError
 
 @dataclass(frozen=True)
 class Options:
-    runs: tyro.conf.Positional[tuple[str, ...]]
+    runs: tyro.conf.Positional[tuple[str, ...]] = ("results",)
     """Folders of runs, published tables, or folders that hold some."""
     output: str = "report.html"
     """The page."""

@@ -51,7 +51,7 @@ class Options:
     """The moving picture."""
     frames: int = 9
     """Per reward."""
-    steps: int = 8
+    steps: int = 5
     """Of the agents, per frame."""
     width: int = 800
     """Pixels."""

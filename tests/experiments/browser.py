@@ -27,7 +27,8 @@ function measure(frame) {
   const page = frame.contentDocument, view = frame.contentWindow;
   const outside = [], clipped = [];
   for (const element of page.body.querySelectorAll('*')) {
-    if (element.closest('.scroll, pre, svg') && !element.matches('.scroll, pre, svg')) continue;
+    if (element.closest('.scroll, pre') && !element.matches('.scroll, pre')) continue;
+    if (element.closest('svg') && !element.matches('svg')) continue;
     const box = element.getBoundingClientRect();
     const name = element.tagName + ' ' + element.textContent.trim().slice(0, 40);
     if (box.width && (box.right > view.innerWidth + 0.5 || box.left < -0.5)) outside.push(name);
