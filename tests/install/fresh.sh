@@ -27,7 +27,6 @@ print("sfr", sfr_theory.__version__, "on", sys.version.split()[0])
 PY
     "$bin/sfr" --help > /dev/null
     "$bin/python" -m sfr_theory.check_gpi_bound --mdps 200 > /dev/null
-    "$bin/python" "$root/tests/install/blocks.py" "$root/README.md" mdp | "$bin/python" -
     if [ "$name" = base ]; then
       "$bin/python" -c 'import importlib.util as u; assert u.find_spec("torch") is None and u.find_spec("z3") and u.find_spec("numba")'
       ! "$bin/python" -c 'import sfr_fa' 2> message || { echo "sfr_fa imports without its extra"; exit 1; }
