@@ -6,6 +6,8 @@ SFRQ-learning (eqn:xi_learning) with an estimate p^ of p(. | s_t, a_t), at a tra
 
 thm1/pathwise      Read under R this is Q-learning with reward sum R p^, on the same path: the greedy action
                    depends on Q alone, so by induction Q_n = sum R xi_n for ever.
+thm1/pathwise-code The same for linear values theta_a s in R^D of any code z(phi_t), semi-gradient TD: read by
+                   w, theta is the weights of scalar TD on the reward w . z, whatever w is.
 mf/...             p^ = indicator of phi_t: then sum R p^ = R(phi_t), and E[update] = T_xi xi. For a density
                    the indicator of a point has mean 0.
 mb/...             p^ = p~, a model updated by p~ <- p~ + beta (1_{phi_t} - p~) (eq:sf_model_update) before it
@@ -73,6 +75,31 @@ def pathwise_steps(read_with: str = "R") -> Iterator[Step]:
     )
     indicators = np.eye(3, dtype=int)
     yield identity("sum R 1_{phi_t} = R(phi_t) = r_t: the model-free update", indicators @ reward, reward)
+
+
+def code_steps(read_with: str = "w") -> Iterator[Step]:
+    """One update of theta (A, D, S) at (s, a, s', abar), read by w, against that of w . theta (A, S)."""
+    free = unknowns(gamma=(), alpha=(), w=(2,), w_other=(2,), z=(2,), theta=(2, 2, 2), s=(2,), after=(2,))
+    gamma, alpha, theta, state = free["gamma"], free["alpha"], free["theta"], free["s"]
+    read = free[read_with]
+
+    def commutes(action: int, bootstrap: int) -> Step:
+        error = free["z"] + theta[bootstrap] @ free["after"] * gamma - theta[action] @ state
+        learned = theta.copy()
+        learned[action] = theta[action] + np.outer(error, state) * alpha
+        scalar = np.array([read @ weights for weights in theta])
+        scalar_error = free["w"] @ free["z"] + scalar[bootstrap] @ free["after"] * gamma[()]
+        scalar_error -= scalar[action] @ state
+        twin = scalar.copy()
+        twin[action] = scalar[action] + state * alpha * np.array(scalar_error)
+        return identity(
+            f"a = {action}, abar = {bootstrap}", np.array([read @ weights for weights in learned]), twin
+        )
+
+    yield every(
+        "w . (one TD update of theta on z) = one TD update of w . theta on the reward w . z",
+        itertools.starmap(commutes, itertools.product(range(2), repeat=2)),
+    )
 
 
 # --- model-free: the indicator --------------------------------------------------------------------
@@ -226,6 +253,10 @@ PROOFS: tuple[Proof, ...] = (
            "all xi, R, p^, alpha, gamma, transitions, greedy rules that depend on Q only; 2 states, 2 "
            "actions, 3 features; symbolic. All further steps by induction",
            broken("xi read under another reward than Q-learning's", lambda: pathwise_steps("R_other"))),
+    proved("thm1/pathwise-code", Method.SYMBOLIC, code_steps,
+           "all theta, w, z, states, alpha, gamma and bootstrap actions that both are told; 2 actions, codes "
+           "and states of 2 entries; symbolic. All further steps by induction",
+           broken("theta read by other weights than the reward's", lambda: code_steps("w_other"))),
     proved("mf/indicator-unbiased", Method.SYMBOLIC,
            lambda: indicator_steps(lambda phi, seen: int(phi == seen)),
            "all joint kernels p(s', phi | s, a), xi, gamma, greedy choices; 2 states, 2 actions, 3 features; "
