@@ -362,6 +362,20 @@ def test_a_task_by_the_listing(task: int, epsilon: float, restart: float) -> Non
     assert np.array_equal(run.values[task + 1 :], values[task + 1 :])
 
 
+def test_outcomes_of_a_task_use_a_random_number_of_their_own() -> None:
+    """The third of five: the first outcome, in the order of probability, whose cumulative exceeds it."""
+    mdp = random_mdp(3)
+    run = learn_task(
+        mdp, 0, np.zeros((1, 4, 3, 4)), np.ones((1, 4)), np.eye(4), FeatureEstimate.indicator(mdp),
+        Constant(0.5), Constant(0), 80, 0.5, np.random.default_rng(5), restart=0.5,
+    )  # fmt: skip
+    for t, (_, _, uniform, _, _) in enumerate(np.random.default_rng(5).random((80, 5))):
+        row = mdp.kernel[run.path.states[t], run.path.actions[t]].reshape(-1)
+        order = np.argsort(-row, kind="stable")
+        chosen = order[(row[order].cumsum() <= uniform).sum()]
+        assert divmod(chosen, 4) == (run.path.next_states[t], run.path.features[t])
+
+
 def test_a_task_in_fractions_is_the_task_in_floats() -> None:
     mdp = random_mdp(1, gamma=0.5)
     rng = np.random.default_rng(1)
