@@ -189,27 +189,6 @@ def _say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def page(scores: list[str], table: dict[str, Guarded], seed: int) -> str:
-    """The scores and the accepted mutants, as a page."""
-    lines = [
-        "# Mutation scores",
-        "",
-        f"Made by `python -m tests.meta.mutation --markdown docs/mutation.md` (seed {seed}): how many small",
-        "changes of a module its tests notice (`tests/meta/mutants.py` lists the kinds of change). Accepted",
-        "are changes that no test has to notice; the score is killed / (mutants - accepted).",
-        "",
-        *HEAD,
-        *scores,
-        "",
-        "## Accepted, and why",
-    ]
-    for guarded in table.values():
-        if guarded.accepted:
-            lines += ["", f"### {guarded.module}", ""]
-            lines += [f"- `{name}`: {reason}" for name, reason in guarded.accepted.items()]
-    return "\n".join(lines) + "\n"
-
-
 HEAD = ("| module | mutants | drawn from | accepted | killed | score |", "|---|---|---|---|---|---|")
 
 
@@ -221,13 +200,11 @@ def main() -> None:
     parser.add_argument("modules", nargs="*", help=f"all by default: {', '.join(table)}")
     parser.add_argument("--sample", type=int, default=100, help="at most that many mutants per module")
     parser.add_argument("--seed", type=int, default=0, help="which ones are drawn")
-    parser.add_argument("--markdown", type=Path, help="write the scores to this page")
     arguments = parser.parse_args()
     unknown = set(arguments.modules) - set(table)
     if unknown:
         parser.error(f"{', '.join(unknown)}: give the module its tests in {TABLE.relative_to(ROOT)} first")
     print(*HEAD, sep="\n")
-    scores = []
     for module in arguments.modules or table:
         guarded = table[module]
         killed = measure(guarded, arguments.sample, arguments.seed)
@@ -235,10 +212,7 @@ def main() -> None:
         caught, counted = sum(killed.values()), len(killed) - accepted
         total = len(mutants((ROOT / module).read_text()))
         cells = (module, len(killed), total, accepted, caught, f"{caught / max(counted, 1):.0%}")
-        scores.append(f"| {' | '.join(map(str, cells))} |")
-        print(scores[-1], flush=True)
-    if arguments.markdown:
-        arguments.markdown.write_text(page(scores, table, arguments.seed))
+        print(f"| {' | '.join(map(str, cells))} |", flush=True)
 
 
 if __name__ == "__main__":

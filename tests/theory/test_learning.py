@@ -167,6 +167,7 @@ def test_without_restarts_a_path_is_a_trajectory() -> None:
     mdp = random_mdp(2)
     path = sample_path(mdp, uniform_behaviour(mdp), 300, np.random.default_rng(0), start=2)
     assert path.states[0] == 2
+    assert sample_path(mdp, uniform_behaviour(mdp), 1, np.random.default_rng(0)).states[0] == 0
     assert np.array_equal(path.states[1:], path.next_states[:-1])
 
 
