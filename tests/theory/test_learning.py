@@ -145,6 +145,17 @@ def test_paths_follow_the_kernel() -> None:
         assert (np.abs(counts - visits * mdp.kernel) <= 5 * deviation + 1e-9).all()
 
 
+def test_rounding_leaves_no_gap_above_the_last_outcome() -> None:
+    """Ten times 0.1 add up to less than 1 in float64; another action has eleven outcomes."""
+    kernel = np.zeros((1, 2, 1, 11))
+    kernel[0, 0, 0, :10] = 0.1
+    kernel[0, 1] = 1 / 11
+    assert kernel[0, 0].cumsum()[-1] < 1
+    cumulative = learning._outcomes(FiniteMDP(kernel, 0.5)).cumulative
+    assert cumulative[0, 0, 8] < 0.95
+    assert cumulative[0, 0, 9] == cumulative[0, 0, 10] == cumulative[0, 1, 10] == 1
+
+
 @pytest.mark.parametrize("restart", [0.0, 0.3, 1.0])
 def test_a_path_uses_its_random_numbers_in_order(restart: float) -> None:
     """Deterministic MDP: action by the first number, restart if the third is below, at the fourth."""
