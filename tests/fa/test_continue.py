@@ -328,6 +328,16 @@ def test_a_saved_agent_goes_on_with_other_rates(agent, kind, tmp_path):
     assert_same_agents(saved, loaded, 0.0)
 
 
+def test_within_a_task_too_a_loaded_reward_model_learns_by_its_own_rate(tmp_path):
+    saved, loaded = small_agent("SF-R"), small_agent("SF-R", reward_learning_rate=0.5)
+    saved.start_task()
+    saved.save(tmp_path / "agent")
+    loaded.load(tmp_path / "agent")
+    loaded.readouts[-1].model.weight.data.zero_()
+    loaded.readouts[-1].learn(np.array([1.0, 0.0, 0.0]), 3.0)
+    assert loaded.readouts[-1].vector.tolist() == [0.5 * 2 * 3.0, 0.0, 0.0]
+
+
 @pytest.mark.parametrize(
     ("settings", "places"),
     [
