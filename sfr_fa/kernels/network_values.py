@@ -119,10 +119,12 @@ class NetworkValues(NamedTuple):
         # Not a plain 0: Numba would compile `evaluate` a second time for a literal.
         if self.projects:
             evaluate_hidden(networks, K - K, K, self.state, values)
+            for k in range(K):
+                read_projection(values, networks.shape, k, self.heads, self.head_biases, q)
         else:
             evaluate(networks, K - K, K, self.state, values)
-        for k in range(K):
-            read(self, k)
+            for k in range(K):
+                read_out(values.outputs, networks.shape, k, self.spread, K - 1, self.floor, self.total, q, k)
         return best_row(q)
 
     def greedy_action(self, k: int) -> int:
@@ -194,20 +196,11 @@ class NetworkValues(NamedTuple):
             k = learner(e, i, c)
             if self.projects:
                 evaluate_hidden(networks, k, k + 1, self.state, values)
+                read_projection(values, networks.shape, k, self.heads, self.head_biases, q)
             else:
                 evaluate(networks, k, k + 1, self.state, values)
-            read(self, k)
+                read_out(values.outputs, networks.shape, k, self.spread, i, self.floor, self.total, q, k)
         return best_row(q)
-
-
-@part()
-def read(values: NetworkValues, k: int) -> None:
-    """Q_k under v_i, from what policy k has computed."""
-    shape, q, i = values.networks.shape, values.q, values.q.shape[0] - 1
-    if values.projects:
-        read_projection(values.values, shape, k, values.heads, values.head_biases, q)
-    else:
-        read_out(values.values.outputs, shape, k, values.spread, i, values.floor, values.total, q, k)
 
 
 @part()
