@@ -26,6 +26,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from sfr_theory.atomic import write_atomic
 from sfr_theory.errors import InputError
 
@@ -40,7 +42,7 @@ class Stored:
 
         self.folder = folder
         self._type_of = numba.typeof
-        self._ready: set[tuple[Any, ...]] = set()
+        self._ready: set[Any] = set()
         remove_damaged(folder)
         settings: Any = numba.config
         given = settings.CACHE_DIR
@@ -52,12 +54,23 @@ class Stored:
             settings.CACHE_DIR = given
 
     def __call__(self, *arguments: Any) -> Any:
-        signature = tuple(map(self._type_of, arguments))
-        if signature not in self._ready:
-            self.dispatcher.compile(signature)
+        kind = _kind(arguments)
+        if kind not in self._ready:
+            # Before the call, which may take long: other processes look at the folder meanwhile.
+            self.dispatcher.compile(tuple(map(self._type_of, arguments)))
             record_checksums(self.folder)
-            self._ready.add(signature)
+            self._ready.add(kind)
         return self.dispatcher(*arguments)
+
+
+def _kind(argument: Any) -> Any:
+    """What Numba compiles for, much faster than numba.typeof finds it."""
+    if isinstance(argument, tuple):
+        return (type(argument), *map(_kind, argument))
+    if isinstance(argument, np.ndarray):
+        flags = argument.flags
+        return argument.dtype.char, argument.ndim, flags.c_contiguous, flags.f_contiguous, flags.writeable
+    return type(argument)
 
 
 def stored(

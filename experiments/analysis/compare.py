@@ -280,9 +280,9 @@ def overview(results: Results) -> list[Overview]:
         (RACER, "racer (SFR is CSFR)", "CSFR"),
     ):
         run = results.run(place.experiment)
-        counts = [len(found.trials) for found in (run.in_setting(place.setting) if run else ())]
+        means = {label: per_task(run, place.setting, label) for label in ("Q", "SF", agent, "MB SFR")}
+        counts = [mean.repetitions for mean in means.values() if mean]
         if counts:
-            means = {label: per_task(run, place.setting, label) for label in ("Q", "SF", agent, "MB SFR")}
             ratio, found = results.ratio(place, "SF", agent), results.versus(place, "SF", agent)
             printed = PRINTED[place].printed("SF", agent)
             rows.append(Overview(title, agent, (min(counts), max(counts)), means, ratio, found, printed))
