@@ -26,12 +26,12 @@ from typing import Any
 
 import numpy as np
 
-from experiments.configs import multiverse, multiverse_racer
 from sfr_fa.runs.load import AgentRun, Run
 from sfr_fa.statistics import FloatArray
 
 SIMILAR = 0.9
 """Two returns are alike if the smaller is at least this part of the larger; the paper has no number."""
+EXPERIMENTS = ("multiverse", "multiverse_racer")
 CLEARLY = 3
 """Standard errors."""
 BELOW, ALIKE, HALF = (0.0, 1.0), (SIMILAR, 1 / SIMILAR), (0.0, 0.5)
@@ -190,6 +190,8 @@ def _sites(run: Run) -> dict[tuple[tuple[str, str], ...], dict[str, Site]]:
 
 def _environment(setting: Mapping[str, Any]) -> tuple[dict[str, str], str]:
     """The choices that a setting of one of the two configs stands for, and which place it varies."""
+    from experiments.configs import multiverse, multiverse_racer  # which need torch; comparisons do not
+
     if setting["environment"] == "racer":
         limits = {ends: name for name, ends in multiverse_racer.LIMITS.items()}
         return {"time limit": limits[setting["limit_is_terminal"]]}, "racer"
@@ -256,6 +258,6 @@ def _world(statement: Statement, choices: dict[str, str], totals: FloatArray, po
 
 def specifications(runs: Iterable[Run]) -> list[Specification]:
     """Every statement that the runs of the two configs suffice for."""
-    there = [run for run in runs if run.name in (multiverse.CONFIG.name, multiverse_racer.CONFIG.name)]
+    there = [run for run in runs if run.name in EXPERIMENTS]
     found = (specification(run, statement) for statement in STATEMENTS for run in there)
     return [specification for specification in found if specification is not None]
