@@ -4,6 +4,7 @@ import io
 import re
 from xml.etree import ElementTree
 
+import matplotlib as mpl
 import numpy as np
 import pytest
 from matplotlib.backends.backend_svg import FigureCanvasSVG
@@ -46,7 +47,8 @@ def test_a_compact_picture_has_the_same_coordinates():
 
 
 def test_a_picture_in_a_page_has_ids_of_its_own_and_colours_of_the_page():
-    drawing = svg.compact(drawn())
+    with mpl.rc_context({"svg.fonttype": "none"}):  # letters, as in our figures
+        drawing = svg.compact(drawn())
     first, second = (svg.inline(drawing, prefix, "a 'label' & \"more\"") for prefix in ("f1", "f2"))
     for text in (first, second):
         root = ElementTree.fromstring(text.replace("xlink:href", "href"))

@@ -78,7 +78,7 @@ def both_run():
 @pytest.mark.slow
 @pytest.mark.parametrize("when", ["start", "middle"])
 def test_all_workers_are_killed_twice_in_a_row(tmp_path, capfd, when):
-    config = write_config(tmp_path / "tiny.py", tasks=3, steps=60)
+    config = write_config(tmp_path / "tiny.py", tasks=3, steps=600)
     assert run_config(config, tmp_path / "undisturbed") == 0
     results = tmp_path / "r"
 
