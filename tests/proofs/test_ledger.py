@@ -3,6 +3,9 @@
 import json
 import subprocess
 import sys
+from collections.abc import Callable
+from concurrent.futures import Future
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 import pytest
@@ -12,7 +15,7 @@ from proofs_checks import __main__, gpi_bound, ledger, smt
 from proofs_checks.argument import proved
 from proofs_checks.proof import Broken, Proof
 from sfr_theory import empirical
-from sfr_theory.catalogue import CATALOGUE, EXPERIMENTS
+from sfr_theory.catalogue import CATALOGUE, EXPERIMENTS, SECTIONS
 from sfr_theory.claims import (
     CheckResult,
     Claim,
@@ -122,6 +125,104 @@ def test_an_unexpected_verdict_exits_with_1(
     assert "UNEXPECTED thm2/printed: REFUTED, expected PROVED" in capsys.readouterr().out
 
 
+def test_a_claim_without_proof_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run_alone(None, monkeypatch).result.evidence == "no proof covers it"
+    monkeypatch.setattr(ledger, "UNCHECKED", {CLAIM: "it is a matter of taste"})
+    assert run_alone(None, monkeypatch).result.evidence == "it is a matter of taste"
+
+
+def test_the_time_of_a_proof_is_measured() -> None:
+    for proof in (made_up(), made_up(rejected=False)):
+        assert 0 <= ledger.run_proof(proof).seconds < 60
+
+
+def test_one_proof_for_each_claim_and_main_has_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    imported: list[str] = []
+
+    class Module:
+        PROOFS = (made_up(),)
+
+    def import_module(name: str) -> type[Module]:
+        imported.append(name)
+        return Module
+
+    monkeypatch.setattr(ledger.importlib, "import_module", import_module)
+    with pytest.raises(ValueError, match=CLAIM):
+        ledger.collect.__wrapped__()
+    Module.PROOFS = ()
+    assert ledger.collect.__wrapped__() == {}
+    assert "proofs_checks.xi_definition" in imported
+    assert "proofs_checks.__main__" not in imported
+
+
+# --- In a pool
+
+
+class Pool:
+    """Runs what is submitted at once; what names a claim that kills its process breaks it."""
+
+    size = 0
+
+    def __init__(self, size: int, **options: object) -> None:
+        Pool.size, self.dying = size, {"xi/mass"}
+
+    def __enter__(self) -> "Pool":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        pass
+
+    def submit(self, function: Callable[[str], Outcome], name: str) -> Future[Outcome]:
+        future: Future[Outcome] = Future()
+        if name in self.dying:
+            future.set_exception(BrokenProcessPool("died"))
+        else:
+            future.set_result(function(name))
+        return future
+
+
+def test_a_process_that_dies_takes_one_entry_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ["xi/mass", CLAIM]
+    monkeypatch.setattr(ledger, "ProcessPoolExecutor", Pool)
+    monkeypatch.setattr(ledger, "collect", lambda: {name: made_up(claim=name) for name in names})
+    died, lived = ledger.run([CATALOGUE[name] for name in names], fast=False, workers=9)
+    assert Pool.size == 2, "no more processes than proofs"
+    assert died.result.verdict is Verdict.INCONCLUSIVE
+    assert "--workers 1" in died.result.evidence
+    assert (lived.result.verdict, lived.result.evidence) == (Verdict.PROVED, "because")
+
+
+def test_a_single_proof_needs_no_pool(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ledger, "ProcessPoolExecutor", None)
+    monkeypatch.setattr(ledger, "collect", lambda: {CLAIM: made_up()})
+    (outcome,) = ledger.run([CATALOGUE[CLAIM]], fast=False, workers=2)
+    assert outcome.result.evidence == "because"
+
+
+def test_progress_counts_every_claim_and_the_long_proofs_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    proofs = {
+        "xi/mass": made_up(claim="xi/mass"),
+        "thm2/step-greedy": made_up(claim="thm2/step-greedy", method=Method.SMT),
+        CLAIM: made_up(slow=True),
+    }
+    order: list[str] = []
+    run_by_id = ledger._run_by_id
+
+    def record(name: str) -> Outcome:
+        order.append(name)
+        return run_by_id(name)
+
+    monkeypatch.setattr(ledger, "collect", lambda: proofs)
+    monkeypatch.setattr(ledger, "_run_by_id", record)
+    steps: list[int] = []
+    claims = [CATALOGUE[name] for name in (*proofs, "stats/exact-test")]  # the last has no proof here
+    ledger.run(claims, fast=False, workers=1, advance=steps.append)
+    assert order == [CLAIM, "thm2/step-greedy", "xi/mass"]
+    assert steps == [1, 1, 1, 1]
+
+
 # --- What rests on what
 
 
@@ -163,6 +264,17 @@ def test_what_rests_on_a_skipped_step_is_skipped(monkeypatch: pytest.MonkeyPatch
     outcomes = run_section({name: made_up(claim=name, slow=True)}, monkeypatch)
     assert {key for key, outcome in outcomes.items() if outcome.skipped is Skipped.DEPENDENCY} == T2
     assert all(outcome.as_expected for outcome in outcomes.values())
+
+
+def test_what_rests_on_a_skipped_step_and_a_failed_one_is_no_longer_proved(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    skipped, failed = CATALOGUE["thm2/sharp"].depends_on[:2]
+    proofs = {skipped: made_up(claim=skipped, slow=True), failed: made_up(claim=failed, check=raising)}
+    sharp = run_section(proofs, monkeypatch)["thm2/sharp"]
+    assert (sharp.result.verdict, sharp.skipped) == (Verdict.INCONCLUSIVE, None)
+    assert skipped in sharp.result.evidence
+    assert failed in sharp.result.evidence
 
 
 def test_a_selection_brings_what_it_rests_on() -> None:
@@ -223,6 +335,7 @@ def test_selection_by_id_and_by_prefix() -> None:
     assert stats == ledger.select(["stats"])
     assert {claim.id.split("/")[0] for claim in stats} == {"stats"}
     assert len(ledger.select([])) == len(CATALOGUE)
+    assert set(ledger.select(["stats", CLAIM])) == {*stats, CATALOGUE[CLAIM]}
     # thm2/printed is a claim, and no prefix of thm2/printed-value-norm.
     assert [claim.id for claim in ledger.select(["thm2/printed"])] == ["thm2/printed"]
 
@@ -232,6 +345,9 @@ def test_an_unknown_id_is_bad_input_and_near_ones_are_named() -> None:
         ledger.select(["thm2/printd"])
     with pytest.raises(InputError, match="lists them all"):
         ledger.select(["@@@"])
+    with pytest.raises(InputError) as many:
+        ledger.select(["thm2/sharp-valu"])
+    assert str(many.value).count("thm2/") == 1 + 3
 
 
 def command(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -283,6 +399,18 @@ def test_without_results_they_are_left_out(tmp_path: Path) -> None:
     assert str(tmp_path) in entry.result.evidence
 
 
+def test_they_are_what_the_tables_decide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = CheckResult(Verdict.REPRODUCED, "n = 10")
+    monkeypatch.setattr(empirical, "decide", lambda folder: {"results/single-task": found})
+    entry = entry_of(tmp_path)
+    assert (entry.claim, entry.result, entry.method) == (
+        CATALOGUE["results/single-task"],
+        found,
+        Method.RESULTS,
+    )
+    assert entry_of(tmp_path, "results/racer-csfr-best").skipped is Skipped.NO_RESULTS
+
+
 def experiment(expected: Verdict, found: Verdict) -> Outcome:
     claim = Claim("results/x", "fig:x", "x", expected, Kind.EXPERIMENT)
     return Outcome(claim, CheckResult(found, "n = 10"), Method.RESULTS)
@@ -317,6 +445,27 @@ def test_markdown_cells_are_escaped() -> None:
     assert row.replace("\\|", "").count("|") == 7
     assert "\\*y\\*" in row
     assert "(unexpected)" in row
+
+
+def test_markdown_has_sections_and_says_how_each_was_found() -> None:
+    unchecked = Outcome(CATALOGUE["stats/exact-test"], CheckResult(Verdict.NOT_CHECKED, "later"), None)
+    lines = ledger.to_markdown([ODD, unchecked]).splitlines()
+    cells = {
+        line.split("`")[1]: line.replace("\\|", "").split(" | ") for line in lines if line.startswith("| `")
+    }
+    assert cells["xi/mass"][3] == Method.COUNTEREXAMPLE.label
+    assert cells["stats/exact-test"][3].strip() == ""
+    assert [line for line in lines if line.startswith("## ")] == [
+        f"## {section.title}"
+        for section in SECTIONS
+        if {"xi/mass", "stats/exact-test"} & {c.id for c in section.claims}
+    ]
+
+
+def test_the_whole_is_as_expected_only_if_every_entry_is() -> None:
+    fine = refuted("a/slip", Gravity.SLIP)
+    assert ledger.to_json([fine])["as_expected"] is True
+    assert ledger.to_json([fine, ODD])["as_expected"] is False
 
 
 def refuted(name: str, gravity: Gravity | None = None) -> Outcome:
