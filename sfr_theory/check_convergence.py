@@ -95,8 +95,8 @@ def main(options: Options) -> int:
     short = [outcome.claim.id for outcome in outcomes if outcome.skipped is Skipped.TOO_SHORT]
     if short:
         console.print(
-            f"Undecided, for constant step sizes look the same on runs this short: {', '.join(short)}. "
-            f"--steps {max(Settings.steps, 10 * options.steps)} may tell them apart."
+            f"Undecided, for runs this short do not tell convergence from its contrary: {', '.join(short)}. "
+            f"--steps {max(Settings.steps, 10 * options.steps)} may."
         )
     if options.json:
         claims = {outcome.claim.id: outcome.to_json() for outcome in outcomes}

@@ -111,6 +111,11 @@ RUNS: dict[str, tuple[Schedule, bool]] = {
 """Step sizes, and whether actions are kept."""
 
 
+def _too_short(verdict: Verdict, fit: Decay, settings: Settings) -> bool:
+    """Whether errors still fall where thresholds may not have come below the differences of values yet."""
+    return verdict is Verdict.INCONCLUSIVE and fit.rate < 0 and settings.steps < Settings.steps
+
+
 def converges(settings: Settings) -> CheckResult:
     """||xi_n - xi^pi|| in every feature, pi the policy that was followed at the end."""
     rng = settings.rng("hysteresis paths")
@@ -143,6 +148,7 @@ def converges(settings: Settings) -> CheckResult:
             "constant_steps": fits["constant_steps"].to_json(),
             "medians": medians,
             "example": _example_curves(settings),
+            "too_short": _too_short(verdict, fits["with"], settings),
         },
     )
 
@@ -209,8 +215,9 @@ def feeds_transfer(settings: Settings) -> CheckResult:
     bound, epsilon = ({name: float(np.median([end[k] for end in ends[name]])) for name in ends}
                       for k in (1, 2))  # fmt: skip
     supported = not violations and fits["with"].converges and not fits["without"].converges
+    verdict = Verdict.SUPPORTED if supported else Verdict.INCONCLUSIVE
     return CheckResult(
-        Verdict.SUPPORTED if supported else Verdict.INCONCLUSIVE,
+        verdict,
         f"after {settings.steps} steps eps_R has a median of {epsilon['with']:.3f} with the rule, "
         f"{epsilon['without']:.3f} without; T2' allows a median loss of {bound['with']:.2f} and "
         f"{bound['without']:.2f}, GPI loses at most {loss['with']:.3f} and {loss['without']:.3f}. "
@@ -225,6 +232,7 @@ def feeds_transfer(settings: Settings) -> CheckResult:
             "bound": bound,
             "epsilon": epsilon,
             "violations": violations,
+            "too_short": not violations and _too_short(verdict, fits["with"], settings),
         },
     )
 
