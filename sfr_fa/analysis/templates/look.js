@@ -66,9 +66,9 @@ const Look = (() => {
 
     key() {
       const buttons = this.data.series.map(([name, colour], k) => {
-        const dot = make("i");
-        dot.style.background = `var(--${colour.slice(1).toLowerCase()}, ${colour})`;
-        const button = make("button", { type: "button", title: "show or hide; double click: this one alone" }, dot, name);
+        const sample = this.sample(k) ?? make("i");
+        if (sample.tagName === "I") sample.style.background = `var(--${colour.slice(1).toLowerCase()}, ${colour})`;
+        const button = make("button", { type: "button", title: "show or hide; double click: this one alone" }, sample, name);
         button.setAttribute("aria-pressed", "true");
         button.addEventListener("click", () => this.toggle(k));
         button.addEventListener("dblclick", () => this.only(k));
@@ -76,6 +76,18 @@ const Look = (() => {
       });
       this.buttons = buttons;
       this.figure.prepend(make("div", { className: "key" }, ...buttons));
+    }
+
+    /** A piece of a line as it is drawn, for agents of a family share a colour. */
+    sample(k) {
+      const line = this.svg.querySelector(`[id$="-s${k}-line-0"] path`);
+      if (!line) return null;
+      const [piece, path] = ["svg", "path"].map((name) => document.createElementNS(SVG, name));
+      piece.setAttribute("viewBox", "0 0 26 8");
+      path.setAttribute("d", "M0 4H26");
+      path.setAttribute("style", line.getAttribute("style"));
+      piece.append(path);
+      return piece;
     }
 
     toggle(k) {
