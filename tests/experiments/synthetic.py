@@ -4,6 +4,7 @@ from unittest import mock
 
 import numpy as np
 
+from sfr_fa.runs.load import load
 from sfr_fa.runs.store import RunFolder, TaskRow
 
 PROVENANCE = {
@@ -108,3 +109,22 @@ def rising(level_of, tasks, noise=0.04):
         return curve + abs(level) * (rng.normal(0, 0.12, tasks) + rng.normal(0, noise))
 
     return returns
+
+
+GENERAL = setting("general")
+KINDS = {
+    "Q": "Q", "SF": "SF", "SF-R": "SF-R", "SF-4": "SF-h", "SF-8": "SF-h", "SFR": "SFR", "SFR-R": "SFR-R",
+    "CSFR-4": "CSFR-h", "MB SFR": "MB SFR", "MB SFR-R": "MB SFR-R",
+}  # fmt: skip
+AGENTS = [agent(label, kind) for label, kind in KINDS.items()]
+
+
+def apart(place, setup, repetition, rng):
+    """Repetitions 0, 1, 2 differ by 0, 1, 2; task t adds t; each agent has its own level."""
+    return 10.0 * list(KINDS).index(setup["label"]) + repetition + np.arange(12)
+
+
+def all_agents(folder):
+    """A run of all agents on general tasks; SF lacks its last repetition."""
+    lost = {key_of(GENERAL, AGENTS[1], 2)}
+    return load(write_run(folder, "mine", [(GENERAL, AGENTS)], apart, leave_out=lost))

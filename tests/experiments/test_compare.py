@@ -14,8 +14,8 @@ from experiments.render import render
 from sfr_fa import statistics
 from sfr_fa.runs import load
 from sfr_theory import paper
-from tests.experiments.synthetic import agent, setting, write_run
-from tests.experiments.test_figures import AGENTS, GENERAL, KINDS, levels_run
+from tests.experiments.synthetic import AGENTS, GENERAL, KINDS, agent, setting, write_run
+from tests.experiments.test_figures import levels_run
 
 
 def written(folder, name, agents, returns, place=GENERAL, size=(3, 20, 2)):

@@ -8,27 +8,15 @@ from PIL import Image
 
 from experiments.analysis import figures
 from sfr_fa.runs import load as runs
-from tests.experiments.synthetic import agent, key_of, setting, write_run
+from tests.experiments.synthetic import agent, all_agents, setting, write_run
 from tests.refusals import refused
 
 COMMITTED = Path(__file__).parents[2] / "docs" / "images" / "environments.png"
-GENERAL = setting("general")
-KINDS = {
-    "Q": "Q", "SF": "SF", "SF-R": "SF-R", "SF-4": "SF-h", "SF-8": "SF-h", "SFR": "SFR", "SFR-R": "SFR-R",
-    "CSFR-4": "CSFR-h", "MB SFR": "MB SFR", "MB SFR-R": "MB SFR-R",
-}  # fmt: skip
-AGENTS = [agent(label, kind) for label, kind in KINDS.items()]
-
-
-def returns(place, setup, repetition, rng):
-    """Repetitions 0, 1, 2 differ by 0, 1, 2; task t adds t; each agent has its own level."""
-    return 10.0 * list(KINDS).index(setup["label"]) + repetition + np.arange(12)
 
 
 @pytest.fixture
 def run(tmp_path):
-    lost = {key_of(GENERAL, AGENTS[1], 2)}
-    return runs.load(write_run(tmp_path, "mine", [(GENERAL, AGENTS)], returns, leave_out=lost))
+    return all_agents(tmp_path)
 
 
 def levels_run(folder, repetitions=3, labels=("Q", "SF", "SFR")):

@@ -13,8 +13,16 @@ from sfr_fa.analysis import figures
 from sfr_fa.runs.store import RunFolder
 from sfr_theory.errors import InputError
 from tests.experiments import browser
-from tests.experiments.synthetic import OBJECT_LEVELS, agent, key_of, rising, setting, write_run
-from tests.experiments.test_figures import AGENTS
+from tests.experiments.synthetic import (
+    AGENTS,
+    GENERAL,
+    OBJECT_LEVELS,
+    agent,
+    key_of,
+    rising,
+    setting,
+    write_run,
+)
 
 STATEMENT = {
     "instances": 10,
@@ -163,7 +171,6 @@ def test_the_demo_writes_a_whole_page(tmp_path):
 
 # --- Results of experiments
 
-GENERAL = setting("general")
 TASKS = 12
 
 

@@ -8,25 +8,12 @@ from matplotlib.collections import PolyCollection
 
 from sfr_fa.analysis import figures
 from sfr_fa.runs import load as runs
-from tests.experiments.synthetic import agent, key_of, setting, write_run
-
-GENERAL = setting("general")
-KINDS = {
-    "Q": "Q", "SF": "SF", "SF-R": "SF-R", "SF-4": "SF-h", "SF-8": "SF-h", "SFR": "SFR", "SFR-R": "SFR-R",
-    "CSFR-4": "CSFR-h", "MB SFR": "MB SFR", "MB SFR-R": "MB SFR-R",
-}  # fmt: skip
-AGENTS = [agent(label, kind) for label, kind in KINDS.items()]
-
-
-def returns(place, setup, repetition, rng):
-    """Repetitions 0, 1, 2 differ by 0, 1, 2; task t adds t; each agent has its own level."""
-    return 10.0 * list(KINDS).index(setup["label"]) + repetition + np.arange(12)
+from tests.experiments.synthetic import AGENTS, GENERAL, KINDS, agent, all_agents, apart, write_run
 
 
 @pytest.fixture
 def run(tmp_path):
-    lost = {key_of(GENERAL, AGENTS[1], 2)}
-    return runs.load(write_run(tmp_path, "mine", [(GENERAL, AGENTS)], returns, leave_out=lost))
+    return all_agents(tmp_path)
 
 
 def test_curves_are_means_with_standard_errors(run):
@@ -80,7 +67,7 @@ def test_agents_differ_without_colour(run):
 
 
 def test_one_repetition_is_drawn_without_bands(tmp_path):
-    run = runs.load(write_run(tmp_path, "one", [(GENERAL, AGENTS[:2])], returns, size=(12, 10, 1)))
+    run = runs.load(write_run(tmp_path, "one", [(GENERAL, AGENTS[:2])], apart, size=(12, 10, 1)))
     picture = figures.curves(run, "general")
     assert not picture.figure.axes[0].collections
     assert picture.numbers["panels"][0]["series"][0]["error"] == [None] * 12
