@@ -8,6 +8,7 @@ from experiments.configs import known_configs, load_config
 from sfr_theory.errors import InputError
 
 PAPER_TASKS = {"racer": 40, "grid_racer": 40, "multiverse_racer": 40, "racer_interactions": 40}
+MORE_PROFILES = {"racer_interactions": ["ten"]}
 
 
 def test_the_demo_is_small():
@@ -20,7 +21,7 @@ def test_the_demo_is_small():
 def test_every_config_is_complete(name):
     config = load_config(name)
     assert config.name == name
-    assert list(config.profiles) == ["smoke", "reduced", "paper"]
+    assert list(config.profiles) == ["smoke", "reduced", *MORE_PROFILES.get(name, ()), "paper"]
     paper = config.profiles["paper"]
     assert paper.repetitions == 10
     assert paper.tasks == PAPER_TASKS.get(name, 300)
