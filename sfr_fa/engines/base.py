@@ -42,6 +42,7 @@ class TaskResult:
     actions: NDArray[np.int64]
     """(steps,): what was done."""
     seconds: float
+    """Of processor time, which other programs on the machine do not change."""
     diverged: bool
 
 
@@ -148,7 +149,7 @@ class Engine:
         may evaluate and save; if it returns True, the task stops there. It changes nothing in the numbers.
         """
         self._check_steps(steps, every)
-        started = time.perf_counter()
+        started = time.process_time()
         self.start_task(task)
         return self._go_on(int(steps), callback, every, started)
 
@@ -164,7 +165,7 @@ class Engine:
         if self._tasks_started != len(self.agent.gpi_counts_by_task):
             raise InputError("the agent has started another task by itself; call run_task")
         self.agent.refuse_if_not_ready()
-        return self._go_on(int(steps), callback, every, time.perf_counter())
+        return self._go_on(int(steps), callback, every, time.process_time())
 
     def start_task(self, task: TaskOrFunction) -> Task:
         """Make the agent ready for a new task, or refuse it before anything has changed."""
@@ -204,7 +205,7 @@ class Engine:
                     episodes=episodes,
                     gpi_counts=self.agent.gpi_counts - counts,
                     actions=actions[:made],
-                    seconds=time.perf_counter() - started,
+                    seconds=time.process_time() - started,
                     diverged=walk.diverged,
                 )
                 stops = callback is not None and callback(result)

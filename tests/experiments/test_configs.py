@@ -8,7 +8,7 @@ from experiments.configs import known_configs, load_config
 from sfr_theory.errors import InputError
 
 PAPER_TASKS = {"racer": 40, "grid_racer": 40, "multiverse_racer": 40, "racer_interactions": 40}
-MORE_PROFILES = {"racer_interactions": ["ten"]}
+MORE_PROFILES = {"racer_interactions": ["ten"], "grid_object_collection": ("race",)}
 
 
 def test_the_demo_is_small():
