@@ -26,7 +26,8 @@ from torch import Tensor, nn
 
 from benchmarks.engines import LINEAR, Goal, goal_table
 from benchmarks.plain_listing import PlainListing
-from sfr_fa.agents import Replay, ValueShape, policies
+from experiments.peers import Network
+from sfr_fa.agents import Replay, policies
 from sfr_fa.engines import Engine, Streams, make_engine
 from sfr_fa.environments.object_collection import ObjectCollection
 from sfr_fa.tasks import Task, sample_general_task
@@ -47,23 +48,6 @@ class Options:
     """Timings of each kind; the fastest counts."""
     json: Annotated[str | None, tyro.conf.arg(metavar="FILE")] = None
     """Write all figures as JSON; "-" is standard output."""
-
-
-class Network(nn.Module):
-    """(batch, state) -> (batch, A, D)."""
-
-    def __init__(self, shape: ValueShape, rng: np.random.Generator) -> None:
-        super().__init__()
-        torch.manual_seed(int(rng.integers(2**31)))
-        self.shape = shape
-        self.layers = nn.Sequential(
-            nn.Linear(shape.state_dim, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(),
-            nn.Linear(64, shape.num_actions * shape.dimensions),
-        )  # fmt: skip
-
-    def forward(self, states: Tensor) -> Tensor:
-        values: Tensor = self.layers(states)
-        return values.unflatten(-1, (self.shape.num_actions, self.shape.dimensions))
 
 
 class OneState(nn.Module):

@@ -21,7 +21,7 @@ from rich.table import Table
 
 from sfr_theory.arithmetic import exact_array
 from sfr_theory.bound_runs import Chunk, Plan, check_chunk, run_chunks
-from sfr_theory.bounds import STATEMENTS, Evaluation
+from sfr_theory.bounds import STATEMENTS, SolvedProblem
 from sfr_theory.certificates import Ceiling
 from sfr_theory.mdp import FiniteMDP
 from sfr_theory.random_mdp import ProblemBatch, Shape, dyadic, garnet
@@ -58,7 +58,7 @@ def plain_loop(batch: ProblemBatch) -> dict[str, list[float]]:
         vectors = mdp.linear_features
         linear = vectors @ np.linalg.lstsq(vectors, target, rcond=None)[0]
         gpi = [(approximations @ reward).max(axis=0).argmax(axis=-1) for reward in (target, linear)]
-        evaluation = Evaluation(
+        evaluation = SolvedProblem(
             gamma=mdp.gamma,
             transition=mdp.transition,
             feature_probability=mdp.feature_probability,

@@ -32,7 +32,7 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Step:
+class DemoStep:
     """A command that leaves results in the data folder."""
 
     name: str
@@ -47,12 +47,12 @@ class Step:
 
 @dataclass(frozen=True)
 class Done:
-    step: Step
+    step: DemoStep
     seconds: float
     result: subprocess.CompletedProcess[str]
 
 
-def steps(data: Path) -> tuple[Step, ...]:
+def steps(data: Path) -> tuple[DemoStep, ...]:
     """The commands, the longest first; the experiment compiles its kernels when it first runs."""
 
     def files(name: str) -> tuple[str, ...]:
@@ -60,24 +60,26 @@ def steps(data: Path) -> tuple[Step, ...]:
 
     found = ("--counterexamples", str(data / "counterexamples"), "--workers", "1")
     return (
-        Step(
+        DemoStep(
             "a small transfer experiment",
             "experiments.run",
             ("demo", "--results", str(data / report.DEMO_RESULTS)),
         ),
-        Step(
+        DemoStep(
             "policies to try rewards on",
             "experiments.live",
             ("--output", str(data / report.LIVE), "--fragment"),
         ),
-        Step("every claim of the paper", "proofs_checks", ("--fast", "--workers", "1", *files("ledger")[:2])),
-        Step("how tight the bound is", "sfr_theory.check_tightness", files("tightness")),
-        Step("what SFRQ-learning converges to", "sfr_theory.check_convergence", files("convergence")),
-        Step("what GPI guarantees", "sfr_theory.check_gpi_bound", (*files("gpi_bound"), *found)),
+        DemoStep(
+            "every claim of the paper", "proofs_checks", ("--fast", "--workers", "1", *files("ledger")[:2])
+        ),
+        DemoStep("how tight the bound is", "sfr_theory.check_tightness", files("tightness")),
+        DemoStep("what SFRQ-learning converges to", "sfr_theory.check_convergence", files("convergence")),
+        DemoStep("what GPI guarantees", "sfr_theory.check_gpi_bound", (*files("gpi_bound"), *found)),
     )
 
 
-def run(step: Step) -> Done:
+def run(step: DemoStep) -> Done:
     """One command in a process of its own, on one core."""
     start = time.perf_counter()
     single_threaded = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")

@@ -62,7 +62,7 @@ AGENTS = ("SF", "SFR", "CSFR", "GPI-LS")
 
 
 @dataclass(frozen=True)
-class World:
+class PeerWorld:
     """An environment with vector rewards, the features that it shows, and utilities of them."""
 
     make: Callable[[], gymnasium.Env[Any, Any]]
@@ -87,25 +87,25 @@ ROOMS = [[0, 1], *([k] for k in range(2, 14))]
 ORE, FUEL = (0.0, 0.5, 1.0, 1.5), (-0.2, -0.1, 0.0)
 
 WORLDS = {
-    "deep-sea-treasure": World(
+    "deep-sea-treasure": PeerWorld(
         lambda: OneHot(mo_make("deep-sea-treasure-v0")),
         observed,
         {"treasures from 8 to 16": AdditiveTask((
             lambda x: np.where(abs(x - 12) <= 4, 1.0, 0.0), lambda x: 0.02 * x,
         ))},
     ),
-    "resource-gathering": World(
+    "resource-gathering": PeerWorld(
         lambda: OneHot(_counted(mo_make("resource-gathering-v0"), [5, 5, 2, 2])),
         observed,
         {"gold and gem together": FunctionTask(lambda phi: phi[..., 0] + phi[..., 1] * phi[..., 2])},
     ),
-    "four-room": World(
+    "four-room": PeerWorld(
         lambda: OneHot(_counted(mo_make("four-room-v0"), [14, 14, *[2] * 12]), ROOMS),
         observed,
         {"objects, not the goal": FunctionTask(lambda phi: np.where(phi.sum(-1) == 1, 1.0, 0.0))},
         len(ROOMS),
     ),
-    "minecart-deterministic": World(
+    "minecart-deterministic": PeerWorld(
         # Amounts to the nearest half, fuel to a tenth, for all agents: a set of 48 features.
         lambda: TransformReward(mo_make("minecart-deterministic-v0"), _rounded),
         lambda env: DiscreteFeatures(np.array([*itertools.product(ORE, ORE, FUEL)])),
@@ -179,7 +179,7 @@ def trained_on(dimensions: int) -> list[LinearTask]:
 # --- Ours -----------------------------------------------------------------------------------------
 
 
-def ours(world: World, agent: str, seed: int, engine_steps: int, few: int) -> Iterator[tuple[Any, ...]]:
+def ours(world: PeerWorld, agent: str, seed: int, engine_steps: int, few: int) -> Iterator[tuple[Any, ...]]:
     """(utility, linear, steps, return, training seconds, seconds) of one of our agents."""
     env = world.make()
     space = world.features(env)
@@ -224,7 +224,7 @@ def _earned(engine: Engine, task: Task, seed: int) -> float:
 # --- The peer -------------------------------------------------------------------------------------
 
 
-def peer(world: World, agent: str, seed: int, train_steps: int, few: int) -> Iterator[tuple[Any, ...]]:
+def peer(world: PeerWorld, agent: str, seed: int, train_steps: int, few: int) -> Iterator[tuple[Any, ...]]:
     """The same of GPI-LS, which knows linear utilities."""
     from morl_baselines.multi_policy.gpi_pd.gpi_pd import GPILS
 

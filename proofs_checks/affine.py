@@ -18,7 +18,7 @@ from proofs_checks.instances import supports
 from proofs_checks.proof import Broken, Proof
 from proofs_checks.smt import entails
 from proofs_checks.symbolic import identity, symbolic_mdp
-from sfr_theory.bounds import STATEMENTS, Bound, BoundTerms, Evaluation
+from sfr_theory.bounds import STATEMENTS, Bound, BoundTerms, SolvedProblem
 from sfr_theory.claims import CheckResult, Method, Verdict
 from sfr_theory.random_mdp import ProblemBatch
 
@@ -38,7 +38,7 @@ def _check(bound: Bound) -> CheckResult:
 def _any_scale(bound: Bound) -> Bound:
     """The bound with a < 0 allowed: -r_i counts where r_i does."""
 
-    def terms(e: Evaluation) -> BoundTerms:
+    def terms(e: SolvedProblem) -> BoundTerms:
         return bound(replace(e, sources=np.concatenate([e.sources, -e.sources], axis=-2)))
 
     return terms

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from sfr_theory.arithmetic import Array, rational
-from sfr_theory.bounds import STATEMENTS, BoundTerms, Evaluation
+from sfr_theory.bounds import STATEMENTS, BoundTerms, SolvedProblem
 from sfr_theory.claims import CheckResult, Verdict
 from sfr_theory.errors import InputError
 from sfr_theory.files import load_problem
@@ -31,15 +31,15 @@ from sfr_theory.transfer import evaluate, evaluate_all_ties
 
 FOLDER = Path(__file__).with_name("counterexamples")
 
-TieBreaking = Callable[[TransferProblem], Iterable[Evaluation]]
+TieBreaking = Callable[[TransferProblem], Iterable[SolvedProblem]]
 
 
-def first_action(problem: TransferProblem) -> Iterator[Evaluation]:
+def first_action(problem: TransferProblem) -> Iterator[SolvedProblem]:
     """Ties go to the first action (`check_gpi_bound --ties first`)."""
     yield evaluate(problem)
 
 
-def worst_tie(problem: TransferProblem) -> Iterator[Evaluation]:
+def worst_tie(problem: TransferProblem) -> Iterator[SolvedProblem]:
     """Ties are broken in every possible way (`check_gpi_bound --ties worst`)."""
     return evaluate_all_ties(problem)
 

@@ -30,7 +30,7 @@ from proofs_checks.gpi_bound import FULL, LOWERED
 from proofs_checks.proof import Broken, Proof
 from proofs_checks.smt import discount, distribution, entails, number, reals, within
 from sfr_theory.arithmetic import Array, exact_array, fraction
-from sfr_theory.bounds import BoundTerms, Evaluation, gpi_linear
+from sfr_theory.bounds import BoundTerms, SolvedProblem, gpi_linear
 from sfr_theory.claims import CheckResult, Method, Verdict
 from sfr_theory.errors import InputError
 from sfr_theory.files import load_problem
@@ -80,7 +80,7 @@ def _two_stage_steps(score: Callable[[Array], Array]) -> list[Step]:
     return steps
 
 
-def wrong_reading_terms(e: Evaluation, closest: Array) -> tuple[object, object]:
+def wrong_reading_terms(e: SolvedProblem, closest: Array) -> tuple[object, object]:
     """Both sides of eq:gpi_guarantee with M_i = `closest`, while GPI uses the fitted weights."""
     correct = gpi_linear(e)
     r, r_i = e.expected_target, e.expected(closest[None])
@@ -182,7 +182,7 @@ def weaker_steps(constant: int = 2) -> Iterator[Step]:
     )
 
 
-def _without_reward_distance(e: Evaluation) -> BoundTerms:
+def _without_reward_distance(e: SolvedProblem) -> BoundTerms:
     """The bound without ||r - r_i||: what would hold if every reward were linear."""
     terms = gpi_linear(e)
     linear = e.linear_reward[..., None, :]

@@ -33,7 +33,7 @@ SEED = 0
 
 
 @cache
-def rows() -> tuple[tightness.Row, ...]:
+def rows() -> tuple[tightness.TightnessRow, ...]:
     """The worst ratios by family, linear programmes and random problems."""
     rng = np.random.default_rng(SEED)
     return tuple(
@@ -171,7 +171,7 @@ def _ties_are_noticed(slack_of: Callable[[Fraction], Fraction]) -> bool:
     return tightness.check_no_ties(GAMMAS, slack_of).verdict is Verdict.REFUTED
 
 
-def _larger(row: tightness.Row, factor: float) -> tightness.Row:
+def _larger(row: tightness.TightnessRow, factor: float) -> tightness.TightnessRow:
     """The row as it would be if every programme had found a ratio larger by a factor."""
     return replace(
         row,
@@ -182,7 +182,7 @@ def _larger(row: tightness.Row, factor: float) -> tightness.Row:
     )
 
 
-def _would_notice(check: Callable[[list[tightness.Row]], CheckResult]) -> Broken:
+def _would_notice(check: Callable[[list[tightness.TightnessRow]], CheckResult]) -> Broken:
     """A ratio larger by 1/1000 must change the verdict."""
     return Broken(
         "ratios larger by 1/1000 pass",

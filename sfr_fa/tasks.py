@@ -381,7 +381,7 @@ def _sum_of_components(task: AdditiveReward, features: Any) -> FloatArray:
 def _rewards_by_function(
     function: Callable[[FloatArray], Any], values: FloatArray, name: str, axes: int
 ) -> FloatArray:
-    """What a function of a user says of each entry that has so many axes.
+    """What a user's function says of each entry, where an entry has this many axes.
 
     It need not be vectorised. One that is for arrays only, phi[:, 0], fails for a single entry and is asked
     for all of them at once.

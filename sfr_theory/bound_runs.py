@@ -2,7 +2,7 @@
 
 A `Plan` says what to check and on which problems. Problems are drawn in chunks, each from its own seed
 (seed, family, number), so that results do not depend on how many processes share the work and any problem
-can be drawn again. A run ends in one `Summary` for each statement.
+can be drawn again. A run ends in one `BoundSummary` for each statement.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 
 from sfr_theory.arithmetic import float_array, rational
-from sfr_theory.bounds import STATEMENTS, BoundTerms, Evaluation
+from sfr_theory.bounds import STATEMENTS, BoundTerms, SolvedProblem
 from sfr_theory.catalogue import CATALOGUE
 from sfr_theory.claims import Claim, Method, Verdict
 from sfr_theory.errors import InputError
@@ -74,7 +74,7 @@ class Plan:
     def exact_gamma(self) -> Any:
         return discount(self.gamma, exact=True)
 
-    def terms(self, evaluation: Evaluation) -> dict[str, BoundTerms]:
+    def terms(self, evaluation: SolvedProblem) -> dict[str, BoundTerms]:
         """Both sides of every statement of the plan."""
         return {name: STATEMENTS[name](evaluation) for name in self.statements}
 
@@ -190,7 +190,7 @@ def run_chunks(work: list[Chunk], workers: int) -> Iterator[ChunkResult]:
 
 
 @dataclass(frozen=True)
-class Summary:
+class BoundSummary:
     """A claim over all problems of a run."""
 
     claim: Claim
@@ -218,7 +218,7 @@ class Summary:
         return float(self.terms.ratio[self.worst])
 
 
-def summarise(name: str, terms: BoundTerms, must_refute: bool) -> Summary:
+def summarise(name: str, terms: BoundTerms, must_refute: bool) -> BoundSummary:
     """The verdict of a run on one statement, and whether it is what we expect.
 
     A violation refutes, whatever else is undecided; without one, what is undecided supports nothing.
@@ -226,15 +226,15 @@ def summarise(name: str, terms: BoundTerms, must_refute: bool) -> Summary:
     claim = CATALOGUE[name]
     expected = Method.INSTANCES.at_best(claim.expected)
     if terms.violated.any():
-        return Summary(claim, terms, Verdict.REFUTED, as_expected=expected is Verdict.REFUTED)
+        return BoundSummary(claim, terms, Verdict.REFUTED, as_expected=expected is Verdict.REFUTED)
     if expected is Verdict.REFUTED:
-        return Summary(claim, terms, Verdict.INCONCLUSIVE, as_expected=not must_refute)
+        return BoundSummary(claim, terms, Verdict.INCONCLUSIVE, as_expected=not must_refute)
     if terms.undecided.any():
-        return Summary(claim, terms, Verdict.INCONCLUSIVE, as_expected=False)
-    return Summary(claim, terms, Verdict.SUPPORTED, as_expected=expected is Verdict.SUPPORTED)
+        return BoundSummary(claim, terms, Verdict.INCONCLUSIVE, as_expected=False)
+    return BoundSummary(claim, terms, Verdict.SUPPORTED, as_expected=expected is Verdict.SUPPORTED)
 
 
-def check_generated(plan: Plan, workers: int, advance: Callable[[int], None]) -> list[Summary]:
+def check_generated(plan: Plan, workers: int, advance: Callable[[int], None]) -> list[BoundSummary]:
     """Draw and check all problems of a plan; `advance` is told how many are done."""
     work = plan.chunks()
     results = []
@@ -252,7 +252,7 @@ def check_generated(plan: Plan, workers: int, advance: Callable[[int], None]) ->
     ]
 
 
-def smallest_counterexample(plan: Plan, summary: Summary) -> TransferProblem | None:
+def smallest_counterexample(plan: Plan, summary: BoundSummary) -> TransferProblem | None:
     """Shrink the clearest violations and keep the simplest.
 
     None if nothing fails, or if what fails does so only by the way ties are broken.

@@ -27,7 +27,7 @@ In `gpi/linear` (eq:gpi_guarantee) R_0 is the linear reward nearest to R and GPI
 R_0; that is the reading under which it holds. The two printed ones are false: their error is measured
 under R_i while GPI reads it under R, and A_R also separates policies of equal value.
 
-All functions take an `Evaluation` of one problem or of a batch, in either arithmetic.
+All functions take an `SolvedProblem` of one problem or of a batch, in either arithmetic.
 
 **What float64 cannot decide.** Rounding may blur a comparison by some S |R| |xi| 2^-46 / (1-g)^2, which grows
 like (1-g)^-3; no left side is larger than 2 max|R|/(1-g). While the blur is far below that, two sides that
@@ -51,7 +51,7 @@ from sfr_theory.operators import absolute_norm, bellman_q, q_from_xi, value_semi
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class SolvedProblem:
     """A transfer problem (or a batch) with everything solved; leading axes are batch axes.
 
     `linear_reward` is the linear reward R_0 nearest to R in the least-squares sense, `linear_gpi_policy`
@@ -206,7 +206,9 @@ class BoundTerms:
         return np.where(nothing, 0.0, np.where(undefined, np.inf, quotient))
 
 
-def _terms(evaluation: Evaluation, left: Array, distance: Array, epsilon: Array, right: Array) -> BoundTerms:
+def _terms(
+    evaluation: SolvedProblem, left: Array, distance: Array, epsilon: Array, right: Array
+) -> BoundTerms:
     left, distance, epsilon, right = (np.asarray(term) for term in (left, distance, epsilon, right))
     if not is_exact(evaluation.target) and not (np.isfinite(left).all() and np.isfinite(right).all()):
         raise InputError(
@@ -216,20 +218,20 @@ def _terms(evaluation: Evaluation, left: Array, distance: Array, epsilon: Array,
     return BoundTerms(left, distance, epsilon, right, rounding, evaluation.blurred)
 
 
-def _q_loss(e: Evaluation) -> Array:
+def _q_loss(e: SolvedProblem) -> Array:
     return np.abs(e.optimal_q - e.gpi_q).max(axis=(-2, -1))
 
 
-def _value_loss_of(e: Evaluation, q: Array, policy: Array) -> Array:
+def _value_loss_of(e: SolvedProblem, q: Array, policy: Array) -> Array:
     value = np.take_along_axis(q, policy[..., None], axis=-1)[..., 0]
     return np.abs(e.optimal_q.max(axis=-1) - value).max(axis=-1)
 
 
-def _value_loss(e: Evaluation) -> Array:
+def _value_loss(e: SolvedProblem) -> Array:
     return _value_loss_of(e, e.gpi_q, e.gpi_policy)
 
 
-def gpi_linear(e: Evaluation) -> BoundTerms:
+def gpi_linear(e: SolvedProblem) -> BoundTerms:
     """eq:gpi_guarantee, with GPI read under the nearest linear reward R_0."""
     linear = e.linear_reward[..., None, :]
     left = np.abs(e.optimal_q - q_from_xi(e.linear_gpi_xi, e.target)).max(axis=(-2, -1))
@@ -240,7 +242,7 @@ def gpi_linear(e: Evaluation) -> BoundTerms:
     return _terms(e, left, distance, epsilon, 2 * (distance + epsilon) / (1 - e.gamma))
 
 
-def thm2_printed(e: Evaluation) -> BoundTerms:
+def thm2_printed(e: SolvedProblem) -> BoundTerms:
     """Theorem 2 (t:xi_gpi_formulation) with the norm that its text defines, on both sides."""
     left = absolute_norm(e.optimal_xi - e.gpi_xi, e.target)
     epsilon = absolute_norm(e.error, e.sources).max(axis=-1)
@@ -248,45 +250,45 @@ def thm2_printed(e: Evaluation) -> BoundTerms:
     return _terms(e, left, distance, epsilon, 2 * (distance + epsilon) / (1 - e.gamma))
 
 
-def thm2_printed_value_norm(e: Evaluation) -> BoundTerms:
+def thm2_printed_value_norm(e: SolvedProblem) -> BoundTerms:
     """Theorem 2 with the norm of Corollary 1, on both sides; the error is still read under R_i."""
     epsilon = value_seminorm(e.error, e.sources).max(axis=-1)
     distance = e.printed_reward_distance
     return _terms(e, _q_loss(e), distance, epsilon, 2 * (distance + epsilon) / (1 - e.gamma))
 
 
-def thm2_corrected(e: Evaluation) -> BoundTerms:
+def thm2_corrected(e: SolvedProblem) -> BoundTerms:
     """Theorem 2 with the value norm and the error read under R: true, never tight."""
     distance, epsilon = e.printed_reward_distance, e.epsilon_under_target
     return _terms(e, _q_loss(e), distance, epsilon, 2 * (distance + epsilon) / (1 - e.gamma))
 
 
-def _sharp(e: Evaluation, left: Array, distance: Array, factor: Number) -> BoundTerms:
+def _sharp(e: SolvedProblem, left: Array, distance: Array, factor: Number) -> BoundTerms:
     epsilon = e.epsilon_under_target
     return _terms(e, left, distance, epsilon, factor * (e.gamma * distance + epsilon) / (1 - e.gamma))
 
 
-def thm2_sharp(e: Evaluation) -> BoundTerms:
+def thm2_sharp(e: SolvedProblem) -> BoundTerms:
     """T2' for Q."""
     return _sharp(e, _q_loss(e), e.reward_distance, 2 * e.gamma)
 
 
-def thm2_sharp_value(e: Evaluation) -> BoundTerms:
+def thm2_sharp_value(e: SolvedProblem) -> BoundTerms:
     """T2' for V."""
     return _sharp(e, _value_loss(e), e.reward_distance, 2)
 
 
-def thm2_sharp_affine(e: Evaluation) -> BoundTerms:
+def thm2_sharp_affine(e: SolvedProblem) -> BoundTerms:
     """T2' for Q, up to scale and shift of the source rewards."""
     return _sharp(e, _q_loss(e), e.affine_reward_distance, 2 * e.gamma)
 
 
-def thm2_sharp_value_affine(e: Evaluation) -> BoundTerms:
+def thm2_sharp_value_affine(e: SolvedProblem) -> BoundTerms:
     """T2' for V, up to scale and shift of the source rewards."""
     return _sharp(e, _value_loss(e), e.affine_reward_distance, 2)
 
 
-def _code(e: Evaluation, left: Array, factor: Number) -> BoundTerms:
+def _code(e: SolvedProblem, left: Array, factor: Number) -> BoundTerms:
     read = e.linear_reward[..., None, :]
     rho = np.abs(e.expected_target - e.expected(read)).max(axis=(-2, -1))
     to_source = np.abs(e.expected(read) - e.expected_rewards).max(axis=-1).min(axis=-1)
@@ -295,47 +297,47 @@ def _code(e: Evaluation, left: Array, factor: Number) -> BoundTerms:
     return _terms(e, left, distance, epsilon, factor * (distance + epsilon) / (1 - e.gamma))
 
 
-def thm2_code(e: Evaluation) -> BoundTerms:
+def thm2_code(e: SolvedProblem) -> BoundTerms:
     """T2'' for Q, the code being the feature vectors."""
     left = np.abs(e.optimal_q - q_from_xi(e.linear_gpi_xi, e.target)).max(axis=(-2, -1))
     return _code(e, left, 2 * e.gamma)
 
 
-def thm2_code_value(e: Evaluation) -> BoundTerms:
+def thm2_code_value(e: SolvedProblem) -> BoundTerms:
     """T2'' for V, the code being the feature vectors."""
     left = _value_loss_of(e, q_from_xi(e.linear_gpi_xi, e.target), e.linear_gpi_policy)
     return _code(e, left, 2)
 
 
-def _certified(e: Evaluation, left: Array, right: Array) -> BoundTerms:
+def _certified(e: SolvedProblem, left: Array, right: Array) -> BoundTerms:
     return _terms(e, left, e.reward_distance, e.epsilon_under_target, right)
 
 
-def certificate_residual(e: Evaluation) -> BoundTerms:
+def certificate_residual(e: SolvedProblem) -> BoundTerms:
     """Certificate (a) for Q."""
     span = residual_span(e.lookahead - e.gpi_values)
     return _certified(e, _q_loss(e), e.gamma * span / (1 - e.gamma))
 
 
-def certificate_residual_value(e: Evaluation) -> BoundTerms:
+def certificate_residual_value(e: SolvedProblem) -> BoundTerms:
     """Certificate (a) for V."""
     span = residual_span(e.lookahead - e.gpi_values)
     return _certified(e, _value_loss(e), span / (1 - e.gamma))
 
 
-def certificate_greedy_residual_value(e: Evaluation) -> BoundTerms:
+def certificate_greedy_residual_value(e: SolvedProblem) -> BoundTerms:
     """Certificate (a), read where the greedy policies look."""
     gain = largest_gain(e.gpi_values, e.lookahead)
     return _certified(e, _value_loss(e), (gain - e.lowest_residual) / (1 - e.gamma))
 
 
-def certificate_sources_value(e: Evaluation) -> BoundTerms:
+def certificate_sources_value(e: SolvedProblem) -> BoundTerms:
     """Certificate (b): V* from the sources' values, V^pi from the residual."""
     above = e.ceiling.excess(e.gpi_values.max(axis=-1))
     return _certified(e, _value_loss(e), above - e.lowest_residual / (1 - e.gamma))
 
 
-Bound = Callable[[Evaluation], BoundTerms]
+Bound = Callable[[SolvedProblem], BoundTerms]
 
 STATEMENTS: dict[str, Bound] = {
     "gpi/linear": gpi_linear,

@@ -32,8 +32,8 @@ from sfr_theory import cli
 from sfr_theory.arithmetic import Array
 from sfr_theory.bound_runs import (
     SURE_REFUTATION,
+    BoundSummary,
     Plan,
-    Summary,
     Ties,
     check_generated,
     check_problem,
@@ -115,7 +115,7 @@ def number(value: Any, exact: bool) -> Any:
     return str(value) if exact else float(value)
 
 
-def summary_json(summary: Summary, exact: bool) -> dict[str, Any]:
+def summary_json(summary: BoundSummary, exact: bool) -> dict[str, Any]:
     return {
         "instances": len(summary.terms.left),
         "violations": summary.violations,
@@ -183,7 +183,7 @@ def instance_json(
     }
 
 
-def summary_table(summaries: list[Summary], title: str) -> Table:
+def summary_table(summaries: list[BoundSummary], title: str) -> Table:
     caption = (
         "instances: problems. violations: those with left > right. worst left/right: the largest ratio; "
         "above 1 the statement is false, at 1 it is tight. verdict: what these problems show."
@@ -253,7 +253,7 @@ def describe(problem: TransferProblem) -> Iterator[str]:
         )
 
 
-def report_counterexample(console: Console, summary: Summary, folder: str) -> None:
+def report_counterexample(console: Console, summary: BoundSummary, folder: str) -> None:
     """Show a counterexample and write it as a file that reproduces it."""
     problem, name = summary.counterexample, summary.claim.id
     if problem is None:
@@ -271,7 +271,7 @@ def report_counterexample(console: Console, summary: Summary, folder: str) -> No
     console.print(f"  Reproduce: {escape(command)}", soft_wrap=True)
 
 
-def plot(summaries: list[Summary], path: str, title: str) -> None:
+def plot(summaries: list[BoundSummary], path: str, title: str) -> None:
     """Left/right of every problem, one row per statement; beyond 1 a bound is violated."""
     from matplotlib.figure import Figure
 
@@ -307,7 +307,7 @@ def with_approximations(problem: TransferProblem, path: str) -> TransferProblem:
         raise InputError(f"{path}: {error}") from None
 
 
-def run_on_files(options: Options, plan: Plan, console: Console) -> tuple[list[Summary], dict[str, Any]]:
+def run_on_files(options: Options, plan: Plan, console: Console) -> tuple[list[BoundSummary], dict[str, Any]]:
     """Check the files of --mdp: a table each, and a summary over all."""
     results, instances = [], []
     for path in options.mdp:
@@ -331,7 +331,7 @@ def run_on_files(options: Options, plan: Plan, console: Console) -> tuple[list[S
     return summaries, {"instances": instances}
 
 
-def undecided_sentence(summaries: list[Summary]) -> str:
+def undecided_sentence(summaries: list[BoundSummary]) -> str:
     """What float64 could not tell, and what can."""
     listed = ", ".join(
         f"{summary.claim.id} ({summary.undecided})" for summary in summaries if summary.undecided
@@ -352,7 +352,7 @@ def how_to_refute(plan: Plan) -> str:
     )
 
 
-def run_on_generated(options: Options, plan: Plan, console: Console, title: str) -> list[Summary]:
+def run_on_generated(options: Options, plan: Plan, console: Console, title: str) -> list[BoundSummary]:
     """Check generated problems: one table, and the smallest counterexamples."""
     with cli.progress(plan.mdps, "checking") as advance:
         summaries = check_generated(plan, options.workers, advance)

@@ -36,7 +36,7 @@ from sfr_theory.arithmetic import fraction
 from sfr_theory.bounds import STATEMENTS
 from sfr_theory.catalogue import CATALOGUE
 from sfr_theory.claims import CheckResult, Method, Outcome, Verdict, outcome_table
-from sfr_theory.comparison import ERRORS, Comparison, compare, comparison_table, draw_comparison
+from sfr_theory.comparison import ERRORS, BoundComparison, compare, comparison_table, draw_comparison
 from sfr_theory.errors import InputError
 from sfr_theory.files import problem_to_json
 from sfr_theory.mdp import discount
@@ -122,7 +122,7 @@ class Ratio:
 
 
 @dataclass(frozen=True)
-class Row:
+class TightnessRow:
     """What one method found at one gamma and size; a measure without a ratio has no right side there."""
 
     gamma: Fraction
@@ -156,7 +156,7 @@ def defined_measures(gamma: Fraction) -> dict[str, Measure]:
 # --- Methods -----------------------------------------------------------------------------------------------
 
 
-def family_row(gamma: Fraction, size: Size) -> Row:
+def family_row(gamma: Fraction, size: Size) -> TightnessRow:
     """The attaining family, at the members that meet each measure's budget."""
     ratios, instances = {}, 0
     for name, measure in defined_measures(gamma).items():
@@ -168,10 +168,10 @@ def family_row(gamma: Fraction, size: Size) -> Row:
         defined = [ratio for ratio in found if ratio is not None]
         if defined:
             ratios[name] = Ratio(max(defined))
-    return Row(gamma, size, FAMILY, instances, ratios)
+    return TightnessRow(gamma, size, FAMILY, instances, ratios)
 
 
-def programme_row(gamma: Fraction, size: Size, restarts: int, rng: np.random.Generator) -> Row:
+def programme_row(gamma: Fraction, size: Size, restarts: int, rng: np.random.Generator) -> TightnessRow:
     """Linear programmes: all of them where they are few, else along a local search."""
     enumerate_all = size.num_combinations <= ENUMERATION_LIMIT
     measures = defined_measures(gamma)
@@ -196,10 +196,10 @@ def programme_row(gamma: Fraction, size: Size, restarts: int, rng: np.random.Gen
             Fraction(0) if verified is None else verified, optimum, tolerance, programmes[measure.budget.id]
         )
     method = ENUMERATION if enumerate_all else SEARCH
-    return Row(gamma, size, method, sum(programmes.values()), ratios)
+    return TightnessRow(gamma, size, method, sum(programmes.values()), ratios)
 
 
-def random_row(gamma: Fraction, size: Size, rng: np.random.Generator) -> Row:
+def random_row(gamma: Fraction, size: Size, rng: np.random.Generator) -> TightnessRow:
     """Garnet problems with random rewards and errors; exact approximations where the budget says eps = 0."""
     shape = Shape(size.states, size.actions, RANDOM_FEATURES, size.tasks)
     problems = FAMILIES["garnet"](rng, RANDOM_PROBLEMS, shape, float(gamma), RANDOM_EPSILON)
@@ -214,10 +214,10 @@ def random_row(gamma: Fraction, size: Size, rng: np.random.Generator) -> Row:
         evaluation = exact if measure.budget is EXACT_XI else misread
         ratio = STATEMENTS[measure.statement](evaluation).ratio
         ratios[name] = Ratio(float(ratio.max()), mean=float(ratio.mean()))
-    return Row(gamma, size, RANDOM, RANDOM_PROBLEMS, ratios)
+    return TightnessRow(gamma, size, RANDOM, RANDOM_PROBLEMS, ratios)
 
 
-def search(options: Options) -> list[Row]:
+def search(options: Options) -> list[TightnessRow]:
     """Every method at every gamma and size; a row's random numbers depend on its own place only."""
     places = list(itertools.product(options.gammas(), options.sizes()))
     rows = []
@@ -297,11 +297,11 @@ def check_no_ties(gammas: list[Fraction], slack_of: Callable[[Fraction], Fractio
     )
 
 
-def _programme_rows(rows: list[Row]) -> list[Row]:
+def _programme_rows(rows: list[TightnessRow]) -> list[TightnessRow]:
     return [row for row in rows if row.method in (ENUMERATION, SEARCH)]
 
 
-def _scope(rows: list[Row]) -> str:
+def _scope(rows: list[TightnessRow]) -> str:
     sizes = dict.fromkeys(row.size for row in rows if row.method == ENUMERATION)
     listed = ", ".join(f"{size.states} x {size.tasks}" for size in sizes)
     searched = any(row.method == SEARCH for row in rows)
@@ -312,7 +312,9 @@ def _scope(rows: list[Row]) -> str:
     )
 
 
-def _against_ceilings(rows: list[Row], names: Sequence[str]) -> tuple[Verdict, str, dict[str, float]]:
+def _against_ceilings(
+    rows: list[TightnessRow], names: Sequence[str]
+) -> tuple[Verdict, str, dict[str, float]]:
     """Whether programmes stay below what T2' allows: a verdict, a sentence, and the numbers in it.
 
     Only a problem that exceeds it in rational arithmetic refutes; a programme that does so beyond its
@@ -348,7 +350,7 @@ def _against_ceilings(rows: list[Row], names: Sequence[str]) -> tuple[Verdict, s
     return verdict, sentence, {"programmes": count, "excess": excess, "tolerance": tolerance}
 
 
-def check_never_exceeded(rows: list[Row]) -> CheckResult:
+def check_never_exceeded(rows: list[TightnessRow]) -> CheckResult:
     """T2' against every programme, with random problems as a contrast."""
     names = (*SHARP, "joint-v")
     verdict, sentence, details = _against_ceilings(rows, names)
@@ -368,7 +370,7 @@ def check_never_exceeded(rows: list[Row]) -> CheckResult:
     )
 
 
-def check_printed(rows: list[Row]) -> CheckResult:
+def check_printed(rows: list[TightnessRow]) -> CheckResult:
     """The paper's constant against g and g^2, which T2' implies and the family attains."""
     names = ("printed-q", "printed-q-exact-xi")
     verdict, sentence, details = _against_ceilings(rows, names)
@@ -388,7 +390,7 @@ def check_printed(rows: list[Row]) -> CheckResult:
     )
 
 
-def outcomes(gammas: list[Fraction], rows: list[Row]) -> Iterator[Outcome]:
+def outcomes(gammas: list[Fraction], rows: list[TightnessRow]) -> Iterator[Outcome]:
     """What the command finds out about the claims on tightness; the ledger proves some of them."""
     positive = [gamma for gamma in gammas if gamma > 0]
     one, nothing = Fraction(1), Fraction(0)
@@ -408,7 +410,7 @@ def outcomes(gammas: list[Fraction], rows: list[Row]) -> Iterator[Outcome]:
 # --- Output ------------------------------------------------------------------------------------------------
 
 
-def ratio_table(rows: list[Row], title: str) -> Table:
+def ratio_table(rows: list[TightnessRow], title: str) -> Table:
     table = Table(
         title=title,
         title_justify="left",
@@ -431,7 +433,7 @@ def ratio_table(rows: list[Row], title: str) -> Table:
     return table
 
 
-def _cell(row: Row, name: str) -> str:
+def _cell(row: TightnessRow, name: str) -> str:
     if name not in row.ratios:
         return "-"
     ratio = row.ratios[name]
@@ -441,7 +443,7 @@ def _cell(row: Row, name: str) -> str:
     return f"[bold]{text}[/]" if ratio.value == MEASURES[name].ceiling(row.gamma) else text
 
 
-def plot(rows: list[Row], comparisons: list[Comparison], path: str) -> None:
+def plot(rows: list[TightnessRow], comparisons: list[BoundComparison], path: str) -> None:
     """Worst ratios against gamma, T2' on the left, the paper's constant on the right; below, certificates."""
     from matplotlib.figure import Figure
 

@@ -4,7 +4,7 @@ A `Claim` is data and stands in the catalogue alone: what is said, by whom and w
 is, the verdict that we expect, and the claims that it rests on. A check names a claim by its id and adds
 evidence: a `Method` and what it found, a `CheckResult`. The two together are an `Outcome`.
 
-A method can say so much and no more. What holds on ten thousand instances is SUPPORTED, never PROVED; no
+Each method can say only so much. What holds on ten thousand instances is SUPPORTED, never PROVED; no
 finite run refutes a limit. `Outcome` refuses a verdict beyond its method, and expects of a method the
 strongest verdict that it can give. A verdict that differs from this is a failure of the command (exit code
 1), whichever way it differs.

@@ -23,7 +23,7 @@ import numpy as np
 from rich.table import Table
 
 from sfr_theory.arithmetic import Array
-from sfr_theory.bounds import STATEMENTS, Evaluation
+from sfr_theory.bounds import STATEMENTS, SolvedProblem
 from sfr_theory.random_mdp import FAMILIES, Shape
 from sfr_theory.transfer import evaluate_batch
 
@@ -42,7 +42,7 @@ TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)
-class Comparison:
+class BoundComparison:
     """The bounds on many problems of one gamma and one size of errors; arrays over problems."""
 
     gamma: float
@@ -80,7 +80,7 @@ class Comparison:
         }
 
 
-def compare(gamma: float, epsilon: float, seed: int) -> Comparison:
+def compare(gamma: float, epsilon: float, seed: int) -> BoundComparison:
     """All bounds on problems of every family."""
     rng = np.random.default_rng(seed)
     loss: list[Array] = []
@@ -88,16 +88,16 @@ def compare(gamma: float, epsilon: float, seed: int) -> Comparison:
     for family in FAMILIES.values():
         batch = family(rng, PROBLEMS_PER_FAMILY, SHAPE, gamma, epsilon)
         perturbation = batch.perturbation if epsilon else 0 * batch.perturbation
-        evaluation: Evaluation = evaluate_batch(batch.mdps, batch.target, batch.sources, perturbation)
+        evaluation: SolvedProblem = evaluate_batch(batch.mdps, batch.target, batch.sources, perturbation)
         terms = {name: STATEMENTS[statement](evaluation) for name, statement in BOUNDS.items()}
         loss.append(terms["T2'"].left)
         for name, bound in terms.items():
             limits[name].append(bound.right)
     joined = {name: np.concatenate(parts) for name, parts in limits.items()}
-    return Comparison(gamma, epsilon, np.concatenate(loss), joined)
+    return BoundComparison(gamma, epsilon, np.concatenate(loss), joined)
 
 
-def comparison_table(comparisons: list[Comparison]) -> Table:
+def comparison_table(comparisons: list[BoundComparison]) -> Table:
     table = Table(
         title="Bounds on what V loses: median, and in how many problems it is the smallest",
         title_justify="left",
@@ -119,7 +119,7 @@ def comparison_table(comparisons: list[Comparison]) -> Table:
     return table
 
 
-def draw_comparison(panels: Any, comparisons: list[Comparison]) -> None:
+def draw_comparison(panels: Any, comparisons: list[BoundComparison]) -> None:
     """Two axes: medians of the bounds, and how often each is the smallest, by gamma and errors."""
     labels = [f"γ = {c.gamma:g}\n{'errors' if c.epsilon else 'exact ξ'}" for c in comparisons]
     colours = ("#999999", "#E69F00", "#56B4E9", "#0072B2", "#D55E00")

@@ -28,11 +28,11 @@ The three estimates of the paper are one mechanism (eq:sf_model_update): at the 
 Monro) over the visits of that pair. `Harmonic` and `Polynomial` on `Path.visit_number` satisfy it when
 each pair is visited for ever; `Constant` does not, and neither does any schedule on the global clock.
 
-**Ties.** Where greedy actions tie, xi may swing between optimal policies for ever. `Hysteresis` keeps the
-action that was bootstrapped on in a state until another is better by more than tau_t; with tau_t -> 0 slowly,
-xi converges to the xi of one optimal policy (T1-H in docs/theory.md). Without it the first of the greedy
-actions is taken, as in the paper. The kept action belongs to the state s', not to the pair (s, a) that is
-updated: all pairs must follow one policy for their limit to be the xi of a policy.
+**Ties.** Where greedy actions tie, xi may swing between optimal policies for ever. `TabularHysteresis` keeps
+the action that was bootstrapped on in a state until another is better by more than tau_t; with tau_t -> 0
+slowly, xi converges to the xi of one optimal policy (T1-H in docs/theory.md). Without it the first of the
+greedy actions is taken, as in the paper. The kept action belongs to the state s', not to the pair (s, a) that
+is updated: all pairs must follow one policy for their limit to be the xi of a policy.
 
 **Several tasks** (algo:MFXI, algo:MBXI): `learn_task`. While task i is learned, actions are GPI actions
 over the policies 1..i, policy i bootstraps on the GPI action of s_{t+1}, and the source policy c that GPI
@@ -372,7 +372,7 @@ class Constant:
 
 @dataclass(frozen=True)
 class SlowDecay:
-    """tau_t = c t^-kappa: thresholds of `Hysteresis`. float64 only.
+    """tau_t = c t^-kappa: thresholds of `TabularHysteresis`. float64 only.
 
     With step sizes n^-omega per pair, 1/2 < omega < 1, T1-H needs 0 < kappa < omega - 1/2; where rewards are
     bounded, kappa < omega/2 will do.
@@ -395,7 +395,7 @@ class SlowDecay:
 # --- Which action to bootstrap on -----------------------------------------------------------------
 
 
-class Hysteresis:
+class TabularHysteresis:
     """Keep the bootstrap action of each state until another is better by more than tau_t (T1-H).
 
     `threshold` gives tau_t >= 0 on the clock 1, 2, 3, ... of all steps. `kept` (S,) holds the actions; they
@@ -597,7 +597,7 @@ def learn(
     gamma: Number,
     initial: Array,
     checkpoints: Array,
-    hysteresis: Hysteresis | None = None,
+    hysteresis: TabularHysteresis | None = None,
 ) -> Array:
     """The values after the given numbers of steps: (C, S, A, D).
 
@@ -641,7 +641,7 @@ def learn(
 
 def learn_xi(
     mdp: FiniteMDP, path: Path, reward: Array, estimates: Array, step_sizes: Array, initial: Array,
-    checkpoints: Array, hysteresis: Hysteresis | None = None,
+    checkpoints: Array, hysteresis: TabularHysteresis | None = None,
 ) -> Array:  # fmt: skip
     """SFRQ-learning (eqn:xi_learning): xi after the given numbers of steps, (C, S, A, F)."""
     return learn(path, estimates, reward, step_sizes, mdp.gamma, initial, checkpoints, hysteresis)
@@ -649,7 +649,7 @@ def learn_xi(
 
 def learn_psi(
     mdp: FiniteMDP, path: Path, weights: Array, estimates: Array, step_sizes: Array, initial: Array,
-    checkpoints: Array, hysteresis: Hysteresis | None = None,
+    checkpoints: Array, hysteresis: TabularHysteresis | None = None,
 ) -> Array:  # fmt: skip
     """SF-learning on the MDP's feature vectors: psi after the given numbers of steps, (C, S, A, n)."""
     cumulants = matmul(estimates, mdp.linear_features)
@@ -658,7 +658,7 @@ def learn_psi(
 
 def learn_q(
     mdp: FiniteMDP, path: Path, reward: Array, estimates: Array, step_sizes: Array, initial: Array,
-    checkpoints: Array, hysteresis: Hysteresis | None = None,
+    checkpoints: Array, hysteresis: TabularHysteresis | None = None,
 ) -> Array:  # fmt: skip
     """Q-learning (eq:q_learning, with the gamma that is missing in print): Q, (C, S, A)."""
     cumulants = matmul(estimates, reward[:, None])

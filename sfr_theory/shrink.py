@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sfr_theory.arithmetic import Array, Number, exact_array, float_array, fraction, rational, zeros
-from sfr_theory.bounds import Bound, Evaluation
+from sfr_theory.bounds import Bound, SolvedProblem
 from sfr_theory.gpi import gpi_values
 from sfr_theory.mdp import FiniteMDP, TransferProblem
 from sfr_theory.operators import q_from_xi
@@ -45,11 +45,11 @@ class PerturbedProblem:
         rewards = (exact_array(batch.target[b]), exact_array(batch.sources[b]))
         return cls(mdp.kernel, gamma, mdp.feature_vectors, *rewards, exact_array(batch.perturbation[b]))
 
-    def evaluate(self) -> Evaluation:
+    def evaluate(self) -> SolvedProblem:
         mdp = FiniteMDP(self.kernel, self.gamma, self.feature_vectors)
         return evaluate_batch(mdp, self.target, self.sources, self.perturbation)
 
-    def evaluate_in_floats(self) -> Evaluation:
+    def evaluate_in_floats(self) -> SolvedProblem:
         mdp = FiniteMDP(self.kernel, self.gamma, self.feature_vectors).to_float()
         arrays = (float_array(array) for array in (self.target, self.sources, self.perturbation))
         return evaluate_batch(mdp, *arrays)

@@ -63,7 +63,7 @@ import numpy as np
 from scipy.optimize import linprog
 
 from sfr_theory.arithmetic import Array, Number, exact_array, fraction, rational, zeros
-from sfr_theory.bounds import STATEMENTS, BoundTerms, Evaluation
+from sfr_theory.bounds import STATEMENTS, BoundTerms, SolvedProblem
 from sfr_theory.errors import InputError
 from sfr_theory.gpi import gpi_values
 from sfr_theory.mdp import FiniteMDP, MDPBatch, TransferProblem
@@ -485,7 +485,7 @@ class Measure:
         seen = solved.combination.loses_q | (not self.is_of_q)
         return solved[np.where(seen, solved.loss, -np.inf).argmax()]
 
-    def ratio(self, evaluation: Evaluation) -> Fraction | None:
+    def ratio(self, evaluation: SolvedProblem) -> Fraction | None:
         """The ratio of an evaluated problem, exactly."""
         return exact_ratio(STATEMENTS[self.statement](evaluation))
 
@@ -516,10 +516,10 @@ class Witness:
     """An exact problem and the branch of its ties that loses most."""
 
     problem: TransferProblem
-    evaluation: Evaluation
+    evaluation: SolvedProblem
 
 
-def evaluate_branch(problem: TransferProblem, source_policies: Array, gpi_policy: Array) -> Evaluation:
+def evaluate_branch(problem: TransferProblem, source_policies: Array, gpi_policy: Array) -> SolvedProblem:
     """The evaluation in which ties are broken towards the given policies (one of `evaluate_all_ties`).
 
     Raises ArithmeticError unless each source policy is optimal and GPI may choose `gpi_policy`.

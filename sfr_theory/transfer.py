@@ -19,7 +19,7 @@ from dataclasses import replace
 import numpy as np
 
 from sfr_theory.arithmetic import Array, least_squares_fit
-from sfr_theory.bounds import Evaluation
+from sfr_theory.bounds import SolvedProblem
 from sfr_theory.certificates import Ceiling
 from sfr_theory.errors import InputError
 from sfr_theory.gpi import gpi_policy, gpi_values
@@ -37,7 +37,7 @@ def _read_under(approximations: Array, reward: Array) -> Array:
 
 def evaluate_batch(
     mdps: FiniteMDP | MDPBatch, target: Array, sources: Array, perturbation: Array
-) -> Evaluation:
+) -> SolvedProblem:
     """Solve problems whose approximations are xi~_i = xi_i + perturbation_i; batch axes first."""
     solution = optimal(mdps, np.concatenate([target[..., None, :], sources], axis=-2))
     xi = policy_xi(mdps, solution.policy)
@@ -45,7 +45,7 @@ def evaluate_batch(
     return _improve(mdps, target, sources, optimal_xi, source_xi, source_xi + perturbation)
 
 
-def evaluate(problem: TransferProblem) -> Evaluation:
+def evaluate(problem: TransferProblem) -> SolvedProblem:
     """Solve one problem; ties go to the first action."""
     mdp, target, sources = problem.mdp, problem.target, problem.sources
     xi = policy_xi(mdp, optimal(mdp, np.concatenate([target[None], sources])).policy)
@@ -60,11 +60,11 @@ def _improve(
     optimal_xi: Array,
     source_xi: Array,
     approximations: Array,
-) -> Evaluation:
+) -> SolvedProblem:
     linear_reward = least_squares_fit(mdp.linear_features, target)
     policies = [gpi_policy(_read_under(approximations, reward)) for reward in (target, linear_reward)]
     gpi_xi = policy_xi(mdp, np.stack(policies, axis=-2))
-    return Evaluation(
+    return SolvedProblem(
         gamma=mdp.gamma,
         transition=mdp.transition,
         feature_probability=mdp.feature_probability,
@@ -109,7 +109,7 @@ def _require_few(combinations: int) -> None:
         )
 
 
-def evaluate_all_ties(problem: TransferProblem) -> Iterator[Evaluation]:
+def evaluate_all_ties(problem: TransferProblem) -> Iterator[SolvedProblem]:
     """One evaluation for every way to break the ties of an exact problem.
 
     Tied are: optimal policies of the target and of each source, and the actions of the GPI policy (under

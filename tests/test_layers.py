@@ -1,6 +1,7 @@
 """Who may import whom: the arrows of the architecture, read off the source."""
 
 import ast
+import collections
 import subprocess
 import sys
 from pathlib import Path
@@ -72,6 +73,17 @@ def test_imports_follow_the_arrows(path):
         for module, forbidden in FORBIDDEN.items():
             if within(name, (module,)) and not within(imported, (module,)):
                 assert not within(imported, forbidden), f"{name} must not import {imported}"
+
+
+def test_a_public_class_has_a_name_of_its_own():
+    """Two things under one name are read as one; only the `Options` of each command are alike in kind."""
+    places = collections.defaultdict(list)
+    for path in FILES:
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places[node.name].append(module_name(path))
+    del places["Options"]
+    assert {name: modules for name, modules in places.items() if len(modules) > 1} == {}
 
 
 BLOCK_HEAVY_PACKAGES = """

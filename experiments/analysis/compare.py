@@ -181,7 +181,7 @@ def whole_ablation(run: Run, setting: str) -> dict[str, dict[str, Summary | None
 
 
 @dataclass(frozen=True)
-class Time(general.Time):
+class TimeBesidePaper(general.Time):
     """Beside the paper's hours; the setting is empty if it is over all levels of non-linearity."""
 
     hours: float | None
@@ -197,7 +197,7 @@ class Time(general.Time):
         return 3600 * self.hours / self.median if comparable and self.hours else None
 
 
-def times(*runs: Run) -> list[Time]:
+def times(*runs: Run) -> list[TimeBesidePaper]:
     rows = []
     for run in runs:
         found: dict[tuple[str, str], list[FloatArray]] = {}
@@ -207,7 +207,9 @@ def times(*runs: Run) -> list[Time]:
             table = PRINTED.get(Place(run.name, setting))
             hours, source = (table.hours.get(label), table.hours_source) if table else (None, "")
             same_size = table is not None and (table.tasks, table.steps) == (run.tasks, run.steps)
-            rows.append(Time(run.name, setting, label, np.concatenate(seconds), hours, source, same_size))
+            rows.append(
+                TimeBesidePaper(run.name, setting, label, np.concatenate(seconds), hours, source, same_size)
+            )
     return rows
 
 

@@ -91,7 +91,7 @@ STATEMENTS = (
 
 
 @dataclass(frozen=True)
-class World:
+class Universe:
     """One choice of everything, and what a statement's quotient is there."""
 
     choices: Mapping[str, str]
@@ -111,7 +111,7 @@ class Specification:
     """A statement in all worlds, from the smallest estimate to the largest."""
 
     statement: Statement
-    worlds: tuple[World, ...]
+    worlds: tuple[Universe, ...]
     run: Run
 
     @property
@@ -218,7 +218,7 @@ def specification(run: Run, statement: Statement) -> Specification | None:
 
 def _worlds(
     statement: Statement, environment: Mapping[str, str], sites: Mapping[str, Site]
-) -> Iterable[World]:
+) -> Iterable[Universe]:
     terms = [(place, agent, 1) for place, agent in statement.over]
     terms += [(place, agent, -1) for place, agent in statement.under]
     if any(agent not in sites.get(place, {}) for place, agent, _ in terms):
@@ -250,10 +250,10 @@ def _worlds(
             yield _world(statement, choices, totals, powers)
 
 
-def _world(statement: Statement, choices: dict[str, str], totals: FloatArray, powers: FloatArray) -> World:
+def _world(statement: Statement, choices: dict[str, str], totals: FloatArray, powers: FloatArray) -> Universe:
     quotients = np.prod(totals ** powers[:, None], axis=0)
     estimate = float(np.prod(totals.mean(axis=1) ** powers))
-    return World(choices, estimate, tuple(quotients.tolist()), statement.limits)
+    return Universe(choices, estimate, tuple(quotients.tolist()), statement.limits)
 
 
 def specifications(runs: Iterable[Run]) -> list[Specification]:

@@ -39,7 +39,7 @@ def main(options: Options) -> int:
     return 0
 
 
-def build(worlds: tuple[training.World, ...], *, as_fragment: bool) -> str:
+def build(worlds: tuple[training.LiveWorld, ...], *, as_fragment: bool) -> str:
     """Train all agents and put them into a page or a fragment."""
     data, picture = {}, ""
     with cli.progress(sum(2 * world.num_policies for world in worlds), "policies") as advance:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.live.training import FIT_SIDE, World, fit_points
+from experiments.live.training import FIT_SIDE, LiveWorld, fit_points
 from sfr_fa.agents import GpiAgent, clip_at_zero
 from sfr_fa.environments.object_collection import ObjectCollection
 from sfr_fa.environments.racer import Racer
@@ -60,7 +60,7 @@ def quantise(agent: GpiAgent) -> None:
         array[...] = np.round(array / scale) * scale
 
 
-def describe(world: World, agents: dict[str, GpiAgent]) -> dict[str, Any]:
+def describe(world: LiveWorld, agents: dict[str, GpiAgent]) -> dict[str, Any]:
     """All that the page needs to know of a world and its quantised agents."""
     own = _rooms(world) if world.name == "rooms" else _racer(world)
     weights = _linear if world.name == "rooms" else _networks
@@ -81,7 +81,7 @@ def describe(world: World, agents: dict[str, GpiAgent]) -> dict[str, Any]:
     }
 
 
-def _rooms(world: World) -> dict[str, Any]:
+def _rooms(world: LiveWorld) -> dict[str, Any]:
     environment = world.environment
     assert isinstance(environment, ObjectCollection)
     layout = environment.layout
@@ -107,7 +107,7 @@ def _rooms(world: World) -> dict[str, Any]:
     }
 
 
-def _racer(world: World) -> dict[str, Any]:
+def _racer(world: LiveWorld) -> dict[str, Any]:
     environment = world.environment
     assert isinstance(environment, Racer)
     layout = environment.layout

@@ -26,7 +26,7 @@ from sfr_theory.errors import InputError
 REWARDS = ("Orange triangles and blue boxes", "Orange boxes and blue triangles", "Everything, then home")
 WINDOW, CROP = (1180, 900), (6, 188, 1176, 688)
 """Pixels: the browser's, and left, top, right, bottom of what is shown."""
-# A page that has made so many steps and stands still.
+# A page that has taken this many steps and stands still.
 STILL = """
 <script>addEventListener("load", () => {
   const app = LiveXi.apps[0];
@@ -58,7 +58,7 @@ class Options:
 
 
 def frame(browser: str, page: str, reward: str, steps: int, folder: Path) -> Image.Image:
-    """The page under a reward after so many steps."""
+    """The page under a reward after this many steps."""
     source, picture = folder / "page.html", folder / "frame.png"
     source.write_text(
         page.replace("</body>", STILL.replace("STEPS", str(steps)) + "</body>"), encoding="utf-8"

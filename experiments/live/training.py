@@ -31,7 +31,7 @@ FIT_SIDE = 16
 
 
 @dataclass(frozen=True)
-class World:
+class LiveWorld:
     """An environment, what its policies are trained for, and rewards to begin with."""
 
     name: str
@@ -50,7 +50,7 @@ class World:
         return len(self.tasks)
 
 
-def rooms() -> World:
+def rooms() -> LiveWorld:
     """Object collection: SFR and SF."""
     environment = ObjectCollection()
     dislike = -0.5
@@ -64,7 +64,7 @@ def rooms() -> World:
         "boxes": (1, dislike, 1, dislike),
         "home": (dislike, dislike, dislike, dislike),
     }
-    return World(
+    return LiveWorld(
         name="rooms",
         environment=environment,
         agents={"sfr": "SFR", "sf": "SF"},
@@ -79,7 +79,7 @@ def rooms() -> World:
     )
 
 
-def racer() -> World:
+def racer() -> LiveWorld:
     """The racer: CSFR and SF, with networks."""
     # (mu, sigma) for each marker; a bump so wide that it is flat makes a distance indifferent.
     flat = (0.5, 1e4)
@@ -90,7 +90,7 @@ def racer() -> World:
         "far from all": ((0.7, 0.02), (0.7, 0.02), (0.6, 0.02)),
         "near 2 and 3": (flat, (0.2, 0.01), (0.25, 0.01)),
     }
-    return World(
+    return LiveWorld(
         name="racer",
         environment=Racer(),
         agents={"sfr": "CSFR", "sf": "SF"},
@@ -109,7 +109,7 @@ def racer() -> World:
     )
 
 
-def train(world: World, which: str, advance: Callable[[int], None] = lambda steps: None) -> GpiAgent:
+def train(world: LiveWorld, which: str, advance: Callable[[int], None] = lambda steps: None) -> GpiAgent:
     """The agent that the page calls `which`, after all tasks of its world; `advance(1)` after each."""
     settings = dict(world.settings)
     if which == "sf":
@@ -146,6 +146,6 @@ def bump_task(bumps: Sequence[Mapping[str, float]]) -> AdditiveTask:
     return AdditiveTask(tuple(part(**bump) for bump in bumps))
 
 
-def shortened(world: World, steps: int) -> World:
+def shortened(world: LiveWorld, steps: int) -> LiveWorld:
     """The same world with fewer steps for each task."""
     return replace(world, steps=steps)

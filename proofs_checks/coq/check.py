@@ -49,7 +49,7 @@ class CoqUnavailableError(RuntimeError):
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CoqOutcome:
     """A theorem with what Coq says of it: nothing if it is verified, else the reason why it is not."""
 
     theorem: Theorem
@@ -77,7 +77,7 @@ class Report:
     """What one run found: `problems` are those of files, the others are with their theorems."""
 
     version: str
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[CoqOutcome, ...]
     problems: tuple[str, ...]
     seconds: float
 
@@ -237,7 +237,7 @@ def check(
     return Report(
         version=version,
         outcomes=tuple(
-            Outcome(theorem, _missing(theorem, sources, errors) or _reason(printed.get(theorem.name, "")))
+            CoqOutcome(theorem, _missing(theorem, sources, errors) or _reason(printed.get(theorem.name, "")))
             for theorem in theorems
         ),
         problems=(*forbidden_commands(sources), *errors.values()),

@@ -179,7 +179,7 @@ class _SeesFeatures:
 
 
 @dataclass(frozen=True)
-class Constant(_SeesFeatures):
+class ConstantReadout(_SeesFeatures):
     """v = 1: the cumulant is the reward, and no other reward function can be read from it."""
 
     linear_only = True
@@ -423,7 +423,7 @@ class _StartsFixed:
 class OneForReward(_StartsFixed):
     """v = 1 whatever the task."""
 
-    known: KnownReward = Constant()
+    known: KnownReward = ConstantReadout()
 
     def start(self, task: Task | None, rng: np.random.Generator, dtype: torch.dtype) -> Readout:
         return FixedReadout(torch.ones(1, dtype=dtype))

@@ -9,8 +9,8 @@ optimiser step on its part of
 
 the mean of the losses of the listing, for the current policy i and for sources (sfr_fa.agents.gpi_agent, with
 the same abar). One pass gives the values of all K policies at all B next states. value^ are the values
-themselves or, with `target_every`, those of copies of all networks, which are made at the start of a task and
-after every so many minibatches.
+themselves or, with `target_every`, those of copies of all networks, made at the start of a task and after
+every `target_every` minibatches.
 
 Reward models and one-step models learn once from each step, as it happens; c is remembered as it was then. A
 memory outlives its task, since cumulants of features do not depend on rewards; only an agent that forgets its

@@ -60,7 +60,7 @@ def check_rate(schedule: Any, name: str) -> Schedule:
     return schedule
 
 
-class Rates(NamedTuple):
+class RatesAtStep(NamedTuple):
     """Of one step; 0 for what an agent does not have."""
 
     epsilon: float
@@ -83,9 +83,9 @@ class Schedules:
         """Whether any of them depends on the step."""
         return any(map(callable, vars(self).values()))
 
-    def at(self, step: int) -> Rates:
+    def at(self, step: int) -> RatesAtStep:
         """Those of a step of the task."""
-        return Rates(
+        return RatesAtStep(
             probability_at(self.epsilon, step, "epsilon"),
             rate_at(self.learning_rate, step, "learning_rate"),
             rate_at(self.reward_learning_rate, step, "reward_learning_rate"),
@@ -94,6 +94,6 @@ class Schedules:
 
 
 def set_rate(optimiser: Optimizer, rate: float) -> None:
-    """Learn by this rate from now on, in each group by so many times of it as the group says."""
+    """Learn at this rate from now on; each group multiplies it by its own factor."""
     for group in optimiser.param_groups:
         group["lr"] = rate * group.get("times", 1.0)

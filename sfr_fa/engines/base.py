@@ -143,9 +143,9 @@ class Engine:
     def run_task(
         self, task: TaskOrFunction, steps: int, callback: Callback | None = None, *, every: int = 1000
     ) -> TaskResult:
-        """Learn a new task, or a function of features, for so many steps.
+        """Learn a new task, or a function of features, for `steps` steps.
 
-        `callback(result)` is called every so many steps, and after the last one, with the result so far. It
+        `callback(result)` is called every `every` steps, and after the last one, with the result so far. It
         may evaluate and save; if it returns True, the task stops there. It changes nothing in the numbers.
         """
         self._check_steps(steps, every)
@@ -154,7 +154,7 @@ class Engine:
         return self._go_on(int(steps), callback, every, started)
 
     def continue_task(self, steps: int, callback: Callback | None = None, *, every: int = 1000) -> TaskResult:
-        """Learn the current task for so many more steps: the episode in progress, too, goes on.
+        """Learn the current task for `steps` more steps: the episode in progress, too, goes on.
 
         run_task(task, m) and continue_task(n) make the steps of run_task(task, m + n), to the bit. The result
         is that of the n steps.
@@ -236,8 +236,8 @@ class Engine:
                        they act by their reward model. Those on learned features (-h) cannot read it: evaluate
                        the current task, or one policy. Q knows no task but the current one.
         epsilon        how often an action is drawn at random
-        episode_steps  an episode is cut off after so many steps, since a greedy policy may run in circles for
-                       ever; limits of the environment and of the engine hold, too
+        episode_steps  an episode is cut off after this many steps, since a greedy policy may run in circles
+                       for ever; limits of the environment and of the engine hold, too
         seed           of noise and exploration, which are those of both engines
         environment    where; by default in a copy of the engine's
         """

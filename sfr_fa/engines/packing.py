@@ -74,7 +74,7 @@ class Family(Protocol):
     """S, padded."""
 
     def pack(self, policies: Array, readouts: Array, steps: int, bases: Array) -> Values:
-        """Policies (K,) of the agent with their readouts (K, D), copied, for so many steps of learning.
+        """Copies of policies (K,) of the agent with their readouts (K, D), to learn for this many steps.
 
         GPI compares them under the last readout.
         """
@@ -241,7 +241,7 @@ def _parameters(readout: LearnedReadout) -> dict[str, Array]:
 # --- Cumulants ------------------------------------------------------------------------------------
 
 
-def pack_cumulant(agent: GpiAgent, space: FeatureSpace, family: Family) -> loop.Cumulant:
+def pack_cumulant(agent: GpiAgent, space: FeatureSpace, family: Family) -> loop.PackedCumulant:
     """What an agent sums up, copied."""
     cumulant, features, S, width = agent.cumulant, agent.feature_map, agent.state_dim, family.state_width
     dtype, feature_dtype = dtype_of(agent), family.feature_dtype
@@ -271,7 +271,7 @@ def pack_cumulant(agent: GpiAgent, space: FeatureSpace, family: Family) -> loop.
         assert isinstance(cumulant, OneStepModel)
         kind = loop.OF_DELTA_MODEL if cumulant.rule is delta_rule else loop.OF_SQUARES_MODEL
         one_step = cumulant.model.weight.detach().numpy().reshape(-1, S)
-    return loop.Cumulant(
+    return loop.PackedCumulant(
         kind,
         table=np.array(table, dtype, order="C"),
         one_step=wide(one_step, width, dtype),
@@ -283,7 +283,7 @@ def pack_cumulant(agent: GpiAgent, space: FeatureSpace, family: Family) -> loop.
     )
 
 
-def unpack_cumulant(cumulant: loop.Cumulant, agent: GpiAgent) -> None:
+def unpack_cumulant(cumulant: loop.PackedCumulant, agent: GpiAgent) -> None:
     """What its model has learned, back into the agent."""
     if isinstance(agent.cumulant, OneStepModel):
         one_step = agent.cumulant.model.weight.detach().numpy()

@@ -226,7 +226,7 @@ class Limit(NamedTuple):
     """Whether nothing follows a step that is cut off (gamma_t = 0)."""
 
 
-class Cumulant(NamedTuple):
+class PackedCumulant(NamedTuple):
     """c_t of a step; what its kind does not need is empty."""
 
     kind: int
@@ -296,7 +296,7 @@ class Room(NamedTuple):
 
 
 @part()
-def write_joint_code(cumulant: Cumulant, phi: Reals, code: Reals) -> None:
+def write_joint_code(cumulant: PackedCumulant, phi: Reals, code: Reals) -> None:
     """z(phi)."""
     if cumulant.kind == OF_BUMPS:
         bump_code(phi, cumulant.centres, cumulant.width, code)
@@ -333,7 +333,7 @@ def run_task(
     world: World,
     rewards: Rewards,
     values: Values,
-    cumulant: Cumulant,
+    cumulant: PackedCumulant,
     reward_model: RewardModel,
     gamma: float,
     rates: Rates,

@@ -38,7 +38,7 @@ CONTRACT = {"contract"}
 """Fuse x * w + y, but keep the order of sums."""
 
 
-class Shape(NamedTuple):
+class NetworkShape(NamedTuple):
     """Sizes of K policies of G networks each."""
 
     policies: int
@@ -54,7 +54,7 @@ class Shape(NamedTuple):
 class Networks(NamedTuple):
     """Weights of N = K G networks, input by input."""
 
-    shape: Shape
+    shape: NetworkShape
     W1: Reals
     """(state, padded; N H_1)."""
     b1: Reals
@@ -96,7 +96,7 @@ def pack(weights: Sequence[Reals], biases: Sequence[Reals]) -> Networks:
     K, G, H_1, S = weights[0].shape
     dtype = weights[0].dtype
     H_2, H_3 = weights[1].shape[2], weights[2].shape[2]
-    shape = Shape(K, G, padded(H_1, INPUTS_AT_ONCE), padded(H_2, INPUTS_AT_ONCE), H_3)
+    shape = NetworkShape(K, G, padded(H_1, INPUTS_AT_ONCE), padded(H_2, INPUTS_AT_ONCE), H_3)
     units1, units2, outputs = (K * G * size for size in shape[2:])
     networks = Networks(
         shape,
@@ -273,7 +273,9 @@ def project(networks: Networks, k: int, action: int, readout: Reals, heads: Real
 
 
 @part()
-def read_projection(values: Activations, shape: Shape, k: int, heads: Reals, biases: Reals, q: Reals) -> None:
+def read_projection(
+    values: Activations, shape: NetworkShape, k: int, heads: Reals, biases: Reals, q: Reals
+) -> None:
     """q[k, a] = P_{k,a} . h' + p_{k,a}: the networks of a policy lie side by side."""
     size = shape.groups * shape.units2
     for a in range(q.shape[1]):
@@ -281,7 +283,7 @@ def read_projection(values: Activations, shape: Shape, k: int, heads: Reals, bia
 
 
 @part()
-def spread_readout(readout: Reals, shape: Shape, num_actions: int, k: int, spread: Reals) -> None:
+def spread_readout(readout: Reals, shape: NetworkShape, num_actions: int, k: int, spread: Reals) -> None:
     """v_{g,j} at every output (g, a U + j) of policy k: `spread` is laid out as all outputs are."""
     U = readout.shape[0] // shape.groups
     for g in range(shape.groups):
@@ -294,7 +296,7 @@ def spread_readout(readout: Reals, shape: Shape, num_actions: int, k: int, sprea
 @part(fastmath=CONTRACT)
 def read_out(
     outputs: Reals,
-    shape: Shape,
+    shape: NetworkShape,
     k: int,
     spread: Reals,
     i: int,

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from sfr_fa.runs import publish, store
-from sfr_fa.runs.publish import Record
+from sfr_fa.runs.publish import TrialRecord
 from sfr_fa.runs.store import GridPoint, canonical_json, digest
 from sfr_fa.statistics import FloatArray
 from sfr_theory.errors import InputError
@@ -36,7 +36,7 @@ class AgentRun:
     label: str
     kind: str
     rates: Mapping[str, float]
-    trials: Mapping[int, Record]
+    trials: Mapping[int, TrialRecord]
     clips: bool = True
     """Whether its values are clipped where they cannot be negative; an ablation compares."""
     initial_weights: str = "paper"
@@ -81,7 +81,7 @@ class Run:
     """One sentence about the agents that have no trial at all; empty if each has one."""
 
     @property
-    def trials(self) -> tuple[Record, ...]:
+    def trials(self) -> tuple[TrialRecord, ...]:
         """All that figures and tables show."""
         return tuple(trial for agent in self.agents.values() for trial in agent.trials.values())
 
@@ -231,7 +231,7 @@ def each(paths: Iterable[Path]) -> tuple[list[Run], list[str]]:
     return found, unreadable
 
 
-def _missing(config: Mapping[str, Any], records: Collection[Record]) -> tuple[list[str], str]:
+def _missing(config: Mapping[str, Any], records: Collection[TrialRecord]) -> tuple[list[str], str]:
     """Sentences about agents that lack repetitions, alike ones together, and one about those not run."""
     there = {
         (record.trial["setting"]["name"], canonical_json(record.trial["agent"]), record.trial["repetition"])
@@ -276,7 +276,7 @@ def _not_run(absent: Mapping[str, Sequence[str]], settings: int) -> str:
 
 
 def _at_best_rates(
-    config: Mapping[str, Any], usable: Sequence[Record], points: Sequence[GridPoint]
+    config: Mapping[str, Any], usable: Sequence[TrialRecord], points: Sequence[GridPoint]
 ) -> tuple[dict[tuple[str, str], AgentRun], list[str]]:
     """Each agent at the rates with the highest mean total return, in the order of the config."""
     groups: dict[tuple[str, str], dict[str, AgentRun]] = {}

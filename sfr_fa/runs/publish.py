@@ -37,7 +37,7 @@ CHECKED = ("setting", "agent", "repetition", "seed", "tasks", "steps", "engine")
 
 
 @dataclass(frozen=True)
-class Record:
+class TrialRecord:
     """A finished trial: what it was, the return of each of its tasks, and where the numbers come from."""
 
     key: str
@@ -62,7 +62,7 @@ class Finished:
     config: Mapping[str, Any]
     provenance: Mapping[str, Any]
     """Where the run was started."""
-    records: Mapping[str, Record]
+    records: Mapping[str, TrialRecord]
     problems: tuple[str, ...] = ()
 
 
@@ -123,8 +123,8 @@ def _from_folder(folder: Path) -> Finished:
     return Finished(read.manifest["config"], read.manifest["provenance"], records, tuple(problems))
 
 
-def _record(trial: Mapping[str, Any], result: TrialResult) -> Record:
-    return Record(
+def _record(trial: Mapping[str, Any], result: TrialResult) -> TrialRecord:
+    return TrialRecord(
         result.key,
         {**trial, "rates": result.trial["rates"]},
         tuple(row.total_return for row in result.rows),
@@ -257,7 +257,7 @@ def _published(
     entry: Mapping[str, Any],
     manifest: Mapping[str, Any],
     returns: Mapping[tuple[str, ...], tuple[float, ...]],
-) -> Record:
+) -> TrialRecord:
     config = manifest["config"]
     part = config["parts"][entry["part"]]
     trial = {
@@ -268,7 +268,7 @@ def _published(
     found = returns[_place(trial)]
     if not entry["diverged"] and len(found) != trial["tasks"]:
         raise ValueError(f"{entry['key']} has {len(found)} of {trial['tasks']} tasks")
-    return Record(
+    return TrialRecord(
         entry["key"],
         trial,
         found,

@@ -57,7 +57,7 @@ class Dropped(Generic[Combination]):
 
 
 @dataclass(frozen=True)
-class Plan(Generic[Combination]):
+class RacePlan(Generic[Combination]):
     """Where a race stands."""
 
     to_run: tuple[tuple[Combination, int], ...]
@@ -72,7 +72,7 @@ def plan(
     results: Mapping[Combination, Mapping[int, float]],
     rounds: Sequence[int] = ROUNDS,
     error: float = ERROR,
-) -> Plan[Combination]:
+) -> RacePlan[Combination]:
     """What the results of each combination, by repetition, mean; a combination without results has {}.
 
     A result that is not finite (a trial that diverged) drops its combination at once.
@@ -87,7 +87,7 @@ def plan(
         missing = [(c, k) for k in range(repetitions) for c in left if k not in results[c]]
         # A lone survivor has won, but is run to the end: its mean is a result.
         if missing:
-            return Plan(tuple(missing), tuple(left), tuple(dropped), None)
+            return RacePlan(tuple(missing), tuple(left), tuple(dropped), None)
         returns = np.array([[results[c][k] for k in range(repetitions)] for c in left])
         if not is_last:
             falls = _behind(returns, error / (len(rounds) - 1))
@@ -98,7 +98,7 @@ def plan(
                 )
             left = [name for c, name in enumerate(names) if c not in falls]
     means = [np.mean([results[c][k] for k in range(rounds[-1])]) for c in left]
-    return Plan((), tuple(left), tuple(dropped), left[int(np.argmax(means))])
+    return RacePlan((), tuple(left), tuple(dropped), left[int(np.argmax(means))])
 
 
 def _behind(returns: FloatArray, error: float) -> dict[int, tuple[int, float, float, float]]:

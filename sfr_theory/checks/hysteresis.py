@@ -38,11 +38,11 @@ from sfr_theory.claims import CheckResult, Method, Verdict
 from sfr_theory.examples import coin_behind_two_doors
 from sfr_theory.learning import (
     FeatureEstimate,
-    Hysteresis,
     Path,
     Polynomial,
     Schedule,
     SlowDecay,
+    TabularHysteresis,
     learn_xi,
     sample_path,
     uniform_behaviour,
@@ -85,7 +85,7 @@ def learned(
 ) -> Learned:
     """SFRQ-learning from 0 with the indicator, with or without hysteresis."""
     mdp, reward = instance.mdp, instance.reward
-    rule = Hysteresis(SlowDecay(float(np.abs(reward).max()), KAPPA), mdp.num_states) if keep else None
+    rule = TabularHysteresis(SlowDecay(float(np.abs(reward).max()), KAPPA), mdp.num_states) if keep else None
     estimates = FeatureEstimate.indicator(mdp).along(path)
     zero = np.zeros(mdp.feature_probability.shape)
     xi = learn_xi(mdp, path, reward, estimates, schedule(path.visit_number), zero, checkpoints, rule)

@@ -135,7 +135,7 @@ def test_without_a_demo_there_are_still_results(tmp_path, monkeypatch):
 
 
 def test_a_failing_check_fails_the_demo_and_shows_why(tmp_path, monkeypatch, capsys):
-    step = demo.Step("a check", "sfr_theory.check_gpi_bound", ("--mdps", "0"))
+    step = demo.DemoStep("a check", "sfr_theory.check_gpi_bound", ("--mdps", "0"))
     monkeypatch.setattr(demo, "steps", lambda data: (data.mkdir(parents=True), (step,))[1])
     monkeypatch.chdir(tmp_path)  # where no results are
     assert demo.main(demo.Options(str(tmp_path / "report"))) == 1
@@ -148,7 +148,7 @@ def test_the_demo_runs_its_experiment_anew(tmp_path, monkeypatch):
     for name in ("demo", "mine"):
         (old / name).mkdir(parents=True)
         (old / name / "file").touch()
-    monkeypatch.setattr(demo, "steps", lambda data: (demo.Step("nothing", "sfr_theory.errors", ()),))
+    monkeypatch.setattr(demo, "steps", lambda data: (demo.DemoStep("nothing", "sfr_theory.errors", ()),))
     monkeypatch.chdir(tmp_path)
     assert demo.main(demo.Options(str(tmp_path))) == 0
     assert [path.name for path in old.iterdir()] == ["mine"]

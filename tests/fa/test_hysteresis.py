@@ -60,7 +60,11 @@ def test_on_one_hot_states_it_is_the_tabular_rule(rule, tmp_path):
     agent.save(tmp_path / "agent")
     again.load(tmp_path / "agent")
     follow(again, mdp, path, reward, range(200, 400))
-    tabular = None if rule is None else learning.Hysteresis(SlowDecay(rule.scale, rule.kappa), mdp.num_states)
+    tabular = (
+        None
+        if rule is None
+        else learning.TabularHysteresis(SlowDecay(rule.scale, rule.kappa), mdp.num_states)
+    )
     estimates = FeatureEstimate.indicator(mdp).along(path)
     steps = Constant(0.25)(path.visit_number)
     [expected] = learn_xi(mdp, path, reward, estimates, steps, initial, np.array([400]), tabular)

@@ -133,7 +133,7 @@ def test_equal_policies_have_equal_values_to_the_bit(policies, shape, dtype, see
 def test_readout_clips_where_it_is_told(seed, floor):
     """The values of policy 1 with the readout of policy 2, as torch has them."""
     rng = np.random.default_rng(seed)
-    shape = mlp.Shape(policies=3, groups=3, units1=4, units2=4, outputs=33)
+    shape = mlp.NetworkShape(policies=3, groups=3, units1=4, units2=4, outputs=33)
     outputs, readout = rng.normal(size=(3, 3, 33)), rng.normal(size=33)
     spread, total, q = np.zeros(3 * 3 * 33), np.zeros(33), np.zeros((1, 3))
     compiled(mlp.spread_readout)(readout, shape, 3, 2, spread)

@@ -23,12 +23,13 @@ BUGS = {
     "gamma dropped from T_xi": Bug(
         "sfr_theory/operators.py", "bellman_xi", "mdp.gamma", "1", "tests/theory/test_operators.py"),
     "epsilon measured under R_i": Bug(
-        BOUNDS, "Evaluation.epsilon_under_target", "self.target[..., None, :]", "self.sources", BOUNDS_TEST),
+        BOUNDS, "SolvedProblem.epsilon_under_target",
+        "self.target[..., None, :]", "self.sources", BOUNDS_TEST),
     "value norm for the absolute norm": Bug(
         BOUNDS, "thm2_printed", "absolute_norm(e.optimal_xi - e.gpi_xi, e.target)",
         "value_seminorm(e.optimal_xi - e.gpi_xi, e.target)", BOUNDS_TEST),
     "farthest source for the nearest": Bug(
-        BOUNDS, "Evaluation.reward_distance",
+        BOUNDS, "SolvedProblem.reward_distance",
         "np.abs(self.expected_target - self.expected_rewards).max(axis=-1).min",
         "np.abs(self.expected_target - self.expected_rewards).max(axis=-1).max", BOUNDS_TEST),
     "a constant without its gamma": Bug(BOUNDS, "thm2_sharp", "2 * e.gamma", "2", BOUNDS_TEST),

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sfr_theory.comparison import BOUNDS, PROBLEMS_PER_FAMILY, TOLERANCE, Comparison, compare
+from sfr_theory.comparison import BOUNDS, PROBLEMS_PER_FAMILY, TOLERANCE, BoundComparison, compare
 from sfr_theory.random_mdp import FAMILIES
 
 
@@ -16,7 +16,7 @@ def test_shares_and_medians_by_hand():
         "sources": [2, 3, 9],
     }
     limits = {name: np.array(values, dtype=float) for name, values in rows.items()}
-    comparison = Comparison(0.5, 0.0, np.array([0.0, 1.0, 2.0]), limits)
+    comparison = BoundComparison(0.5, 0.0, np.array([0.0, 1.0, 2.0]), limits)
     third = pytest.approx(1 / 3)
     assert comparison.smallest == {
         "T2'": 0,

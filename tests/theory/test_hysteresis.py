@@ -11,10 +11,10 @@ from sfr_theory.learning import (
     Constant,
     FeatureEstimate,
     Harmonic,
-    Hysteresis,
     Path,
     Polynomial,
     SlowDecay,
+    TabularHysteresis,
     learn,
     learn_psi,
     learn_q,
@@ -30,7 +30,7 @@ def two_actions(next_values, threshold, kept=0):
     """One update of state 0 that bootstraps on state 1, whose actions have the given values."""
     path = Path(*(np.array([number]) for number in (0, 0, 1, 0)))
     initial = exact_array([[[0], [0]], [[value] for value in next_values]])
-    rule = Hysteresis(Constant(threshold), 2)
+    rule = TabularHysteresis(Constant(threshold), 2)
     rule.kept[1] = kept
     one = exact_array([1])
     values = learn(path, exact_array([[0]]), one, exact_array([1]), "1/2", initial, np.array([1]), rule)
@@ -53,7 +53,7 @@ def test_without_thresholds_to_cross_the_greedy_action_is_taken():
     end = np.array([200])
     arguments = (example.mdp, path, example.reward, estimates, steps)
     plain = learn_xi(*arguments, example.initial, end)
-    tied = learn_xi(*arguments, example.initial, end, Hysteresis(Constant(0), 4))
+    tied = learn_xi(*arguments, example.initial, end, TabularHysteresis(Constant(0), 4))
     assert (q_from_xi(plain, example.reward) == q_from_xi(tied, example.reward)).all()
 
 
@@ -63,7 +63,7 @@ def test_q_learning_and_sf_learning_keep_the_same_actions():
     mdp, path = example.mdp, sample_path(example.mdp, uniform_behaviour(example.mdp), 200, default_rng(2))
     steps, end = Harmonic()(exact_array(path.visit_number)), np.array([200])
     estimates = FeatureEstimate.indicator(mdp).along(path)
-    rules = [Hysteresis(Harmonic(), 4) for _ in range(3)]
+    rules = [TabularHysteresis(Harmonic(), 4) for _ in range(3)]
     for rule in rules:
         rule.threshold = lambda count: Harmonic()(exact_array(count)) / 10
     xi = learn_xi(mdp, path, example.reward, estimates, steps, example.initial, end, rules[0])
@@ -93,7 +93,7 @@ def test_the_oscillating_example_converges():
     """Without the rule xi(t) swings by more than a tenth for ever; with it, to the xi of what is kept."""
     swing, *_ = swing_and_error(None)
     assert swing > 0.1
-    rule = Hysteresis(SlowDecay(1.0, 0.2), 6)
+    rule = TabularHysteresis(SlowDecay(1.0, 0.2), 6)
     swing, xi, mdp, reward = swing_and_error(rule)
     assert swing < 1e-3
     np.testing.assert_allclose(xi, policy_xi(mdp, rule.kept), atol=2e-3)
@@ -102,7 +102,7 @@ def test_the_oscillating_example_converges():
 
 def test_thresholds_that_fade_too_fast_do_not_help():
     """tau = t^-30 is soon below the wave, which fades like exp(-c sum of rates): the swing goes on."""
-    swing, *_ = swing_and_error(Hysteresis(SlowDecay(1.0, 30), 6))
+    swing, *_ = swing_and_error(TabularHysteresis(SlowDecay(1.0, 30), 6))
     assert swing > 0.1
 
 
@@ -112,7 +112,9 @@ def test_thresholds_must_fade(scale, kappa):
         SlowDecay(scale, kappa)
 
 
-@pytest.mark.parametrize("rule", [Hysteresis(Constant(0), 3), Hysteresis(lambda count: -1.0 * count, 4)])
+@pytest.mark.parametrize(
+    "rule", [TabularHysteresis(Constant(0), 3), TabularHysteresis(lambda count: -1.0 * count, 4)]
+)
 def test_a_rule_that_does_not_fit_is_refused(rule):
     example = coin_behind_two_doors()
     mdp = example.mdp.to_float()
