@@ -23,6 +23,7 @@ from typing import Any
 import tyro
 from markupsafe import Markup
 
+from experiments import calibration
 from experiments.analysis import claims, compare, figures
 from experiments.analysis.compare import BARRETO, GENERAL, LINEAR, RACER, Place, Results
 from experiments.render import render
@@ -49,6 +50,12 @@ class Illustration:
     caption: str
 
 
+def _illustration(page: Path, path: Path, name: str, caption: str) -> Illustration:
+    """As a page links it."""
+    link = Path(os.path.relpath(path.resolve(), page.resolve().parent)).as_posix()
+    return Illustration(name, link, caption)
+
+
 class Findings:
     """All that a template can ask for, about the published tables of a folder."""
 
@@ -58,11 +65,18 @@ class Findings:
         self.results = Results(self.runs)
         self.outcomes = claims.check(self.results)
         self.judged = claims.judged_pairs(self.results)
+        self.calibrations = calibration.read(folder / calibration.TABLE)
 
     def for_page(self, page: Path) -> dict[str, Any]:
         """What is above and below, by name, and a figure as a page links it."""
         own = {name: value for name, value in inspect.getmembers(self) if not name.startswith("_")}
-        return {**own, **PLACES, "compare": compare, "figure": partial(self._figure, page)}
+        return {
+            **own,
+            **PLACES,
+            "compare": compare,
+            "figure": partial(self._figure, page),
+            "calibration_figure": partial(self._calibration_figure, page),
+        }
 
     def at(self, place: Place) -> tuple[Run | None, str]:
         return self.results.run(place.experiment), place.setting
@@ -73,8 +87,13 @@ class Findings:
         if run is None or drawn is None:
             return None
         path = self.folder / FIGURES / experiment / run.profile / f"{name}.svg"
-        link = Path(os.path.relpath(path.resolve(), page.resolve().parent)).as_posix()
-        return Illustration(f"{experiment}: {name}", link, drawn.caption)
+        return _illustration(page, path, f"{experiment}: {name}", drawn.caption)
+
+    def _calibration_figure(self, page: Path) -> Illustration | None:
+        if not self.calibrations:
+            return None
+        drawn = calibration.picture(self.calibrations)
+        return _illustration(page, self.folder / FIGURES / f"{drawn.name}.svg", drawn.name, drawn.caption)
 
     # --- Numbers inside sentences
 
@@ -92,6 +111,11 @@ class Findings:
         """p of two agents with the sign of a comparison: = 0.021 or < 0.001."""
         found = self.results.versus(place, first, second)
         return p_relation(found.test.asymptotic_p) if found else ABSENT
+
+    def predicted_shares(self, rule: str, rate: float) -> str:
+        """Which part of their frequency a one-step model predicts of the objects: 2 to 5 %."""
+        shares = calibration.of_objects(self.calibrations, rule, rate)
+        return f"{100 * min(shares):.0f} to {100 * max(shares):.0f} %" if shares else ABSENT
 
     def verdict(self, claim: str) -> str:
         """The verdict on an empirical claim, by the end of its id."""
@@ -140,6 +164,10 @@ def main(options: Options) -> int:
                 cli.write_atomic(page, new.encode())
     if not options.check:
         drawn = [path for run in findings.runs for path in figures.write(run, findings.folder / FIGURES)]
+        if findings.calibrations:
+            shown = calibration.picture(findings.calibrations)
+            drawn.append(findings.folder / FIGURES / f"{shown.name}.svg")
+            cli.write_atomic(drawn[-1], shown.encoded("svg"))
         print(f"wrote {len(drawn)} files to {findings.folder / FIGURES}")
     return cli.EXIT_UNEXPECTED if options.check and changed else 0
 

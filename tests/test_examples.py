@@ -57,15 +57,6 @@ def test_a_joint_utility_is_expressed_by_bumps_and_not_by_sums():
     assert additive < 50
 
 
-@pytest.mark.slow
-def test_the_one_step_model_as_printed_neglects_objects():
-    """docs/results.md: at the paper's middle rate less than a fifth of the truth; cross-entropy is right."""
-    lines = re.findall(r"^(\w+), rate (\S+): (.*)$", run("one_step_model.py"), re.MULTILINE)
-    ratios = {(loss, rate): [float(word) for word in text.split(", ")] for loss, rate, text in lines}
-    assert max(ratios["squared_error", "0.4"][:-1]) < 0.2
-    assert max(abs(ratio - 1) for ratio in ratios["cross_entropy", "0.05"]) < 0.1
-
-
 def worth(output):
     """Of the lines on the new reward: what GPI is worth, the optimum, what it loses, what T2' allows."""
     pattern = r"worth (\S+) at the start, the optimum (\S+); it loses (\S+) at worst, T2' allows (\S+)"
