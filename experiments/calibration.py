@@ -44,7 +44,7 @@ RULES = ("delta rule", "squares")
 RATES = OBJECT_RATES["model_learning_rate"]
 EDGES = (0.0, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 """Of the bins of predicted probabilities."""
-TASK = LinearTask([0.2, 0.2, 0.2, 0.2, 1])
+TASK = LinearTask(np.array([0.2, 0.2, 0.2, 0.2, 1]))
 EPSILON = 0.15
 FEWEST = 50
 """A feature that occurred less often tells nothing."""
