@@ -1,4 +1,4 @@
-"""Plant a bug by syntax: one expression or statement of a function becomes another, in a copy of the tree.
+"""Plant a bug by syntax: one expression or statement of a function becomes another, in this process.
 
 They are compared as syntax trees, so formatting, comments and renamed neighbours do not matter. It
 must occur exactly once in the function: a bug that no longer fits its source is an error, not a
@@ -6,11 +6,16 @@ bug that was caught.
 """
 
 from __future__ import annotations
+import __future__
 
 import ast
+import importlib
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 ROOT = Path(__file__).parent.parent.parent
 FIRST_PARTY = ("sfr_theory", "proofs_checks", "sfr_fa", "experiments", "tests")
@@ -36,35 +41,40 @@ class Bug:
     function: str
     right: str
     wrong: str
-    caught_by: str  # the test file that must turn red
 
-    def plant(self, root: Path) -> None:
-        """Change the file below `root`."""
-        target = root / self.path
-        target.write_text(replaced(target.read_text(), self.function, self.right, self.wrong))
+    def plant(self, patch: pytest.MonkeyPatch) -> None:
+        """Give the function, wherever it was imported, the code with the bug until the patch is undone."""
+        module = importlib.import_module(self.path.removesuffix(".py").replace("/", "."))
+        made: dict[str, Any] = {}
+        flags = __future__.annotations.compiler_flag
+        exec(compile(ast.Module([self.planted()], []), self.path, "exec", flags), vars(module), made)
+        *owners, name = self.function.split(".")
+        function = vars(getattr(module, owners[0]) if owners else module)[name]
+        broken, function = (getattr(f, "func", f) for f in (made[name], function))  # of a cached property
+        patch.setattr(function, "__code__", broken.__code__)
+
+    def planted(self) -> ast.FunctionDef:
+        """The function with the bug in it."""
+        place: ast.AST = ast.parse((ROOT / self.path).read_text())
+        for name in self.function.split("."):
+            [place] = [
+                node
+                for node in ast.iter_child_nodes(place)
+                if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name == name
+            ]
+        swap = _Swap(*_fragments(self.right, self.wrong))
+        swap.visit(place)
+        if swap.count != 1:
+            raise ValueError(f"{self.right!r} occurs {swap.count} times in {self.function}; write it anew")
+        assert isinstance(place, ast.FunctionDef)
+        return ast.fix_missing_locations(place)
 
 
-def replaced(source: str, function: str, right: str, wrong: str) -> str:
-    """The source with that replaced."""
-    tree = ast.parse(source)
-    place: ast.AST = tree
-    for name in function.split("."):
-        [place] = [
-            node
-            for node in ast.iter_child_nodes(place)
-            if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name == name
-        ]
-    swap = _Swap(_fragment(right), _fragment(wrong))
-    swap.visit(place)
-    if swap.count != 1:
-        raise ValueError(f"{right!r} occurs {swap.count} times in {function}; write this bug anew")
-    return ast.unparse(tree)
-
-
-def _fragment(text: str) -> ast.AST:
-    """A statement, or an expression that may stand anywhere."""
-    [statement] = ast.parse(text).body
-    return statement.value if isinstance(statement, ast.Expr) else statement
+def _fragments(*texts: str) -> list[ast.AST]:
+    """Expressions that may stand anywhere, or statements if one of them is no expression."""
+    statements = [ast.parse(text).body[0] for text in texts]
+    values = [statement.value for statement in statements if isinstance(statement, ast.Expr)]
+    return [*values] if len(values) == len(texts) else [*statements]
 
 
 class _Swap(ast.NodeTransformer):
