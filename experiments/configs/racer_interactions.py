@@ -55,6 +55,11 @@ CONFIG = ExperimentConfig(
         Part(replace(RACER, name=name, tasks=tasks), AGENTS)
         for name, tasks in (("additive", "racer"), ("mixed", "racer_mixed"), ("parity", "racer_parity"))
     ),
-    profiles={"smoke": SMOKE, "reduced": REDUCED, "ten": replace(PAPER, tasks=10), "paper": PAPER},
+    profiles={
+        "smoke": SMOKE,
+        "reduced": replace(REDUCED, repetitions=PAPER.repetitions),
+        "ten": replace(PAPER, tasks=10),
+        "paper": PAPER,
+    },
     seed=17_000,  # of which no trial has seen anything
 )
