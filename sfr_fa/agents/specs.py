@@ -146,9 +146,14 @@ def _weights(cumulant: Any, settings: AgentSettings) -> KnownReward:
 
 
 def smallest_box(space: FeatureSpace) -> FeatureSpace:
-    """The box that a discrete set of features fills; a box stays as it is."""
+    """The box that a discrete set of features fills; a box stays as it is.
+
+    A dimension in which all features are equal needs only one bin: whatever width it is given, they lie in
+    its first.
+    """
     if isinstance(space, DiscreteFeatures):
-        return BoxFeatures(space.vectors.min(axis=0), space.vectors.max(axis=0))
+        low, high = space.vectors.min(axis=0), space.vectors.max(axis=0)
+        return BoxFeatures(low, np.where(low < high, high, low + np.maximum(1.0, np.abs(low))))
     return space
 
 

@@ -11,7 +11,7 @@ from sfr_fa.agents.cumulants import TentCode
 from sfr_fa.agents.policies import CopyPrevious
 from sfr_fa.engines import make_engine
 from sfr_fa.environments.racer import Racer
-from sfr_fa.feature_spaces import BoxFeatures
+from sfr_fa.feature_spaces import BoxFeatures, DiscreteFeatures
 from sfr_fa.tasks import AdditiveTask, LinearTask
 from sfr_theory.errors import InputError
 
@@ -34,10 +34,10 @@ def zero(shape, rng):
     return torch.zeros(shape.num_actions, shape.dimensions, shape.state_dim)
 
 
-def learner(agent, bins, **settings):
+def learner(agent, bins, space=BOX, **settings):
     spec = replace(AGENT_SPECS[agent], new_task=CopyPrevious(zero))
     return make_agent(
-        spec, 4, 2, BOX, gamma=0.0, learning_rate=0.1, dtype=torch.float64, bins=bins, **settings
+        spec, 4, 2, space, gamma=0.0, learning_rate=0.1, dtype=torch.float64, bins=bins, **settings
     )
 
 
@@ -60,6 +60,21 @@ def test_rows_learn_as_with_that_many_bins_everywhere():
         vector = mixed.readouts[0].vector.reshape(3, 11)[k]
         np.testing.assert_array_equal(vector[:count], plain[count].readouts[0].vector.reshape(3, count)[k])
         assert (vector[count:] == 0).all()
+
+
+@pytest.mark.parametrize("height", [0.0, -3.0, 1e20])
+def test_a_dimension_that_never_changes_lies_in_its_first_bin(height):
+    space = DiscreteFeatures(np.array([[0.0, height], [0.5, height], [1.0, height]]))
+    agent = learner("CSFR", 5, space)
+    agent.start_task(AdditiveTask((np.square, np.cos)))
+    weights = agent.policies.parameters["weight"]
+    for phi in np.tile(space.vectors, (150, 1)):
+        state = np.eye(4)[int(2 * phi[0])]
+        agent.learn(Transition(state, 0, 0.0, phi, state, False))
+    assert (weights[0].reshape(2, 2, 5, 4)[:, 1, 1:] == 0).all()
+    for phi in space.vectors:
+        values = agent.values(np.eye(4)[int(2 * phi[0])])[0, 0]
+        np.testing.assert_allclose(values, phi[0] ** 2 + np.cos(height), atol=1e-12)
 
 
 def test_a_reward_model_is_read_at_the_bins_that_there_are():
