@@ -2,9 +2,10 @@
 
 import itertools
 
+import numpy as np
 import pytest
 
-from experiments.configs import known_configs, load_config
+from experiments.configs import known_configs, load_config, pendulum
 from sfr_theory.errors import InputError
 
 PAPER_TASKS = {"racer": 40, "grid_racer": 40, "multiverse_racer": 40, "racer_interactions": 40}
@@ -17,7 +18,7 @@ def test_the_demo_is_small():
     assert profile.tasks * profile.steps * profile.repetitions <= 1_000_000
 
 
-@pytest.mark.parametrize("name", sorted({*known_configs()} - {"demo"}))
+@pytest.mark.parametrize("name", sorted({*known_configs()} - {"demo", "pendulum"}))
 def test_every_config_is_complete(name):
     config = load_config(name)
     assert config.name == name
@@ -86,3 +87,26 @@ def test_the_ablation_is_a_full_factorial():
 def test_an_unknown_experiment_is_named_with_those_that_exist():
     with pytest.raises(InputError, match=r"no experiment 'object_colection'.*object_collection_general"):
         load_config("object_colection")
+
+
+def test_the_pendulum_shows_its_height_and_speed():
+    environment = pendulum.environment()
+    state, _ = environment.reset(seed=0)
+    assert environment.observation_space.contains(state)
+    np.testing.assert_allclose(state.sum(), 1, rtol=1e-6)
+    for action in (0, 2, 2, 1):
+        state, reward, *_, info = environment.step(action)
+        angle, velocity = environment.unwrapped.state
+        np.testing.assert_allclose(info["features"], [np.cos(angle / 2) ** 2, abs(velocity) / 8], atol=1e-6)
+        row, column = np.unravel_index(state.argmax(), (pendulum.GRID, pendulum.GRID))
+        nearest = np.abs(np.exp(1j * pendulum.ANGLES) - np.exp(1j * angle)).argmin()
+        assert (row, column) == (nearest, np.abs(pendulum.SPEEDS - velocity).argmin())
+
+
+@pytest.mark.parametrize(("sample", "joint"), [("exchange", True), ("corners", True), ("sum", False)])
+def test_utilities_of_the_pendulum_are_sums_where_they_say_so(sample, joint):
+    """A sum over dimensions has no mixed differences."""
+    reward = getattr(pendulum, f"sample_{sample}")(np.random.default_rng(0), None).reward
+    x, y = np.meshgrid(np.linspace(0, 1, 6), np.linspace(0, 1, 6), indexing="ij")
+    mixed = np.diff(np.diff(reward(np.stack([x, y], axis=-1)), axis=0), axis=1)
+    assert np.abs(mixed).max() > 0.1 if joint else np.abs(mixed).max() < 1e-12

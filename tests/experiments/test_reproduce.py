@@ -7,7 +7,9 @@ from experiments.configs import known_configs, load_config
 from sfr_theory import cli
 from sfr_theory.errors import InputError
 
-OURS = {"demo", "subset_gpi", "precision", "multiverse", "multiverse_racer", "racer_interactions"}
+OURS = {
+    "demo", "subset_gpi", "precision", "multiverse", "multiverse_racer", "racer_interactions", "pendulum",
+}  # fmt: skip
 
 
 def test_every_figure_and_table_is_in_the_plan():
