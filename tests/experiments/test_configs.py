@@ -95,7 +95,7 @@ def test_the_pendulum_shows_its_height_and_speed():
     assert environment.observation_space.contains(state)
     np.testing.assert_allclose(state.sum(), 1, rtol=1e-6)
     for action in (0, 2, 2, 1):
-        state, reward, *_, info = environment.step(action)
+        state, *_, info = environment.step(action)
         angle, velocity = environment.unwrapped.state
         np.testing.assert_allclose(info["features"], [np.cos(angle / 2) ** 2, abs(velocity) / 8], atol=1e-6)
         row, column = np.unravel_index(state.argmax(), (pendulum.GRID, pendulum.GRID))
