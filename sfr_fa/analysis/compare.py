@@ -162,6 +162,11 @@ class BestRates:
     second: float
     combinations: int
     diverged: int
+    trials: int
+    """How many were run, of all combinations; a race runs fewer than the whole grid."""
+    seconds: float
+    whole_grid_seconds: float
+    """What all repetitions of all combinations would take."""
 
 
 def best_rates(run: Run) -> list[BestRates]:
@@ -179,6 +184,9 @@ def best_rates(run: Run) -> list[BestRates]:
                 max(others) if best and others else math.nan,
                 len(points),
                 sum(point.diverged for point in points),
+                sum(point.repetitions for point in points),
+                sum(point.seconds for point in points),
+                sum(point.seconds / point.repetitions for point in points) * run.repetitions,
             )
         )
     return rows

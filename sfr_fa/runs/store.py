@@ -484,6 +484,8 @@ class GridPoint:
     diverged: int
     """How many repetitions diverged; such a combination is never the best."""
     best: bool
+    seconds: float
+    """Of all its repetitions."""
     dropped: Dropped[str] | None = None
     """Where a race dropped it (sfr_fa.runs.racing), by which statistic and behind which rates."""
 
@@ -500,7 +502,7 @@ def grid_points(
 ) -> tuple[GridPoint, ...]:
     """All combinations of rates, and for each agent the one with the highest mean total return.
 
-    A result says what its `trial` was, its `total_return` and whether it `diverged`.
+    A result says what its `trial` was, its `total_return`, its `seconds` and whether it `diverged`.
     `planned` says how many combinations each agent has: a grid of which some were not run has no winner yet.
     Nor has one of unequal numbers of repetitions, unless they are those of a finished race.
     """
@@ -538,6 +540,7 @@ def grid_points(
                     means[rates],
                     sum(trial.diverged for trial in trials),
                     rates == winner,
+                    float(sum(np.sum(trial.seconds) for trial in trials)),
                     dropped.get(rates),
                 )
             )

@@ -135,10 +135,11 @@ def test_levels_are_compared_with_sfr_and_timed_together(tmp_path):
 def test_best_rates(tmp_path):
     grid = [agent("SF", learning_rate=rate) for rate in (0.1, 0.2)]
     found = written(tmp_path, "grid", grid, lambda place, setup, *_: np.full(3, 100 * setup["learning_rate"]))
-    assert "| general | SF | α 0.2 | 60 | 2 | 30 | 0 |" in shown(found)
+    assert "| general | SF | α 0.2 | 60 | 30 | 2 | 0 | 4 | 6 s | 6 s |" in shown(found)
     # A mean of two repetitions is not compared with a mean of one.
     next(path for path in sorted(found.path.rglob("rep-01.json")) if "0.1" in str(path)).unlink()
-    assert "| general | SF | unfinished: α 0.2 | 60 | 2 | - | 0 |" in shown(load.load(found.path))
+    again = shown(load.load(found.path))
+    assert "| general | SF | unfinished: α 0.2 | 60 | - | 2 | 0 | 3 | 4.5 s | 6 s |" in again
 
 
 # --- Overview and ablation
