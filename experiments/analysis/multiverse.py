@@ -20,7 +20,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -34,12 +34,22 @@ SIMILAR = 0.9
 EXPERIMENTS = ("multiverse", "multiverse_racer")
 CLEARLY = 3
 """Standard errors."""
+DECIDES = 0.1
+"""Of the variance."""
 BELOW, ALIKE, HALF = (0.0, 1.0), (SIMILAR, 1 / SIMILAR), (0.0, 0.5)
 VARIANTS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     "SF": {"SF's fit": {"L1": "SF", "least squares": "SF, least squares"}},
     "MB SFR": {"MB's rule": {"delta rule": "MB SFR", "squares": "MB SFR, squares"}},
 }
 """Agents that stand for a choice: its name, and a label for each of its values."""
+
+
+GROUPS = {"drawn": "drawn at random"}
+"""Values of a choice that are shown as one: those that begin with a word."""
+
+
+def together(value: str) -> str:
+    return GROUPS.get(value.split()[0], value)
 
 
 @dataclass(frozen=True)
@@ -147,12 +157,24 @@ class Specification:
         parts = {name: _between([(w.choices[name], w.estimate) for w in self.worlds]) for name in names}
         return dict(sorted(parts.items(), key=lambda part: -part[1]))
 
+    @property
+    def decider(self) -> str:
+        """The choice that decides most; empty if none decides a tenth."""
+        choice, part = next(iter(self.decided_by.items()))
+        return choice if part >= DECIDES else ""
+
+    def where(self, choice: str, value: str) -> Specification:
+        """In the worlds with one value of a choice."""
+        worlds = tuple(world for world in self.worlds if world.choices.get(choice) == value)
+        return replace(self, worlds=worlds)
+
     def counts(self, choice: str) -> dict[str, tuple[int, int]]:
         """Value of a choice -> in how many of its worlds the statement holds, and how many there are."""
         found: dict[str, tuple[int, int]] = {}
         for world in self.worlds:
-            holding, number = found.get(world.choices[choice], (0, 0))
-            found[world.choices[choice]] = holding + world.holds, number + 1
+            value = together(world.choices[choice])
+            holding, number = found.get(value, (0, 0))
+            found[value] = holding + world.holds, number + 1
         return found
 
 

@@ -18,19 +18,13 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from experiments.analysis import compare
-from experiments.analysis.multiverse import Specification, specifications
+from experiments.analysis.multiverse import Specification, specifications, together
 from sfr_fa import statistics
 from sfr_fa.analysis.figures import BLUE, GREEN, ORANGE, PURPLE, RC, SKY, VERMILION, WIDTH, Picture
 from sfr_fa.runs.load import Run
 
 HOLDS, FAILS = BLUE, VERMILION
 COLUMNS = 2
-GROUPS = {"drawn": "drawn at random"}
-"""Values of a choice that share a row of dots: those that begin with a word."""
-
-
-def _row(value: str) -> str:
-    return GROUPS.get(value.split()[0], value)
 
 
 def specification_curves(run: Run) -> Picture:
@@ -59,9 +53,9 @@ def _draw_specification(figure: Any, specification: Specification) -> None:
     """The curve above, the choices below."""
     worlds, statement = specification.worlds, specification.statement
     dots = {
-        (choice, _row(value)): None
+        (choice, together(value)): None
         for choice in worlds[0].choices
-        for value in sorted({world.choices[choice] for world in worlds}, key=_row)
+        for value in sorted({world.choices[choice] for world in worlds}, key=together)
     }
     curve, choices = figure.subplots(2, 1, sharex=True, height_ratios=(2.2, 0.3 + 0.22 * len(dots)))
     low, high = statement.limits
@@ -76,7 +70,7 @@ def _draw_specification(figure: Any, specification: Specification) -> None:
         (k, row)
         for k, world in enumerate(worlds)
         for row, (choice, value) in enumerate(dots)
-        if _row(world.choices[choice]) == value
+        if together(world.choices[choice]) == value
     ]
     choices.hlines(range(len(dots)), -0.5, len(worlds) - 0.5, color="#ddd", linewidth=0.6)
     choices.plot(*np.array(chosen).T, "s", color="#333", markersize=2.6)
