@@ -17,9 +17,9 @@ steps per step, with gamma = 0.97. What counts is the discounted return of greed
 steps.
 
 Features of which SFR and SF are told the set are collected with 20,000 steps of random actions, which are not
-counted. The processor time of GPI-LS includes its evaluations of its own policies, by which it chooses weights.
+counted. Processor time of GPI-LS includes the evaluations of its own policies, by which it chooses weights.
 
-6,000 steps, so that all of it takes about 40 minutes of one core; --train-steps 30000 gives everybody more.
+4,500 steps, so that all of it takes about half an hour of one core; --train-steps 30000 gives everybody more.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ from sfr_theory import cli
 from sfr_theory.errors import InputError
 
 GAMMA, EPSILON, BATCH, HIDDEN, EPISODE = 0.97, 0.3, 32, 64, 60
-TRAIN_STEPS, FEW_STEPS, EPISODES = 6000, 300, 2
+TRAIN_STEPS, FEW_STEPS, EPISODES = 4500, 225, 2
 TASKS = 3
 """Linear utilities of our agents, and iterations of GPI-LS."""
 NEW_LINEAR = 2
@@ -120,6 +120,13 @@ WORLDS = {
 }  # fmt: skip
 
 
+@functools.cache
+def features_of(environment: str) -> DiscreteFeatures:
+    """The set of features of a world."""
+    world = WORLDS[environment]
+    return world.features(world.make())
+
+
 def _counted(env: gymnasium.Env[Any, Any], counts: list[int]) -> gymnasium.Env[Any, Any]:
     """The environment with the numbers that its states really have; it declares more."""
     return TransformObservation(env, lambda state: state, gymnasium.spaces.MultiDiscrete(counts))
@@ -182,10 +189,10 @@ def trained_on(dimensions: int) -> list[LinearTask]:
 # --- Ours -----------------------------------------------------------------------------------------
 
 
-def ours(world: PeerWorld, agent: str, seed: int, engine_steps: int, few: int) -> Iterator[tuple[Any, ...]]:
+def ours(environment: str, agent: str, seed: int, train_steps: int, few: int) -> Iterator[tuple[Any, ...]]:
     """(utility, linear, steps, return, training seconds, seconds) of one of our agents."""
+    world, space = WORLDS[environment], features_of(environment)
     env = world.make()
-    space = world.features(env)
     tasks = trained_on(space.dimensions)
     if world.ones is None:
         values: dict[str, Any] = {
@@ -202,7 +209,7 @@ def ours(world: PeerWorld, agent: str, seed: int, engine_steps: int, few: int) -
     )  # fmt: skip
     started = time.process_time()
     for known in tasks:
-        engine.run_task(known, engine_steps // len(tasks))
+        engine.run_task(known, train_steps // len(tasks))
     training = time.process_time() - started
     utilities = [*((*entry, True) for entry in new_linear(space.dimensions)),
                  *((*entry, False) for entry in world.other.items())]  # fmt: skip
@@ -227,13 +234,13 @@ def _earned(engine: Engine, task: Task, seed: int) -> float:
 # --- The peer -------------------------------------------------------------------------------------
 
 
-def peer(world: PeerWorld, agent: str, seed: int, train_steps: int, few: int) -> Iterator[tuple[Any, ...]]:
+def peer(environment: str, agent: str, seed: int, train_steps: int, few: int) -> Iterator[tuple[Any, ...]]:
     """The same of GPI-LS, which knows linear utilities."""
     from morl_baselines.multi_policy.gpi_pd.gpi_pd import GPILS
 
     torch.manual_seed(seed)
-    env, eval_env = world.make(), world.make()
-    dimensions = world.features(world.make()).dimensions
+    env, eval_env = WORLDS[environment].make(), WORLDS[environment].make()
+    dimensions = features_of(environment).dimensions
     for made in (env, eval_env):
         made.unwrapped.reward_space = gymnasium.spaces.Box(-np.inf, np.inf, (dimensions,))  # type: ignore[attr-defined]
         made.reset(seed=seed)
@@ -398,7 +405,7 @@ def main(options: Options) -> int:
             learn = peer if agent == "GPI-LS" else ours
             results = [
                 Row(environment, agent, seed, *result)
-                for result in learn(WORLDS[environment], agent, seed, options.train_steps, options.few_steps)
+                for result in learn(environment, agent, seed, options.train_steps, options.few_steps)
             ]
             write_rows([*read_rows(path), *results], path)
             advance(1)

@@ -35,7 +35,7 @@ from sfr_fa.runs.estimates import Estimate, estimate
 from sfr_fa.runs.racing import plan, rounds_of
 from sfr_fa.runs.store import RunFolder, TrialState
 from sfr_fa.runs.trial import check_trials, provenance
-from sfr_fa.runs.wording import duration, rates_text
+from sfr_fa.runs.wording import duration, rate_text, rates_text
 from sfr_fa.runs.workers import (
     JOB_QUEUES,
     Job,
@@ -117,10 +117,10 @@ class Options:
         for agent in self.agents:
             if agent not in config.labels:
                 raise InputError(f"{config.name} has no agent {agent!r}; it has {', '.join(config.labels)}")
-        known_rates = sorted({agent.learning_rate for part in config.parts for agent in part.agents})
+        known_rates = {agent.learning_rate for part in config.parts for agent in part.agents}
         for rate in self.learning_rates:
             if rate not in known_rates:
-                there = ", ".join(f"{known:g}" for known in known_rates)
+                there = ", ".join(sorted(map(rate_text, known_rates)))
                 raise InputError(f"{config.name} has no learning rate {rate:g}; it has {there}")
         count = config.profile(self.profile).repetitions
         for repetition in self.repetitions:

@@ -48,7 +48,7 @@ def check_epsilon(schedule: Any, name: str) -> Schedule:
     """A probability, or a function of the step that begins with one."""
     if not callable(schedule):
         return check_probability(schedule, name)
-    probability_at(schedule, 0, name)
+    _try_out(probability_at, schedule, name)
     return schedule
 
 
@@ -56,8 +56,17 @@ def check_rate(schedule: Any, name: str) -> Schedule:
     """A positive number, or a function of the step that begins with a rate."""
     if not callable(schedule):
         return positive_number(schedule, name)
-    rate_at(schedule, 0, name)
+    _try_out(rate_at, schedule, name)
     return schedule
+
+
+def _try_out(at: Callable[[Schedule, int, str], float], schedule: Schedule, name: str) -> None:
+    try:
+        at(schedule, 0, name)
+    except TypeError as error:
+        raise InputError(
+            f"{name} cannot be asked for step 0 ({error}); give a function of one number"
+        ) from None
 
 
 class RatesAtStep(NamedTuple):

@@ -157,7 +157,7 @@ class BestRates:
 
     agent: AgentRun
     is_finished: bool
-    rates: Mapping[str, float]
+    rates: Mapping[str, float | str]
     mean: float
     second: float
     combinations: int

@@ -44,14 +44,15 @@ from sfr_fa.agents import (
     summed_squares,
 )
 from sfr_fa.agents.gpi_policies import gpi_policies_by_name
+from sfr_fa.agents.schedules import check_epsilon, check_rate
 from sfr_fa.agents.settings import RATES
-from sfr_fa.arrays import positive_number
 from sfr_fa.engines import ENGINES
 from sfr_fa.environments.object_collection import ObjectCollection, ObjectCollectionBarreto
 from sfr_fa.environments.racer import Racer
 from sfr_fa.feature_codes import code_by_name
 from sfr_fa.interactions import sample_mixed_task, sample_parity_task
 from sfr_fa.reward_fitting import l1_weights, least_squares_weights, printed_rule_weights
+from sfr_fa.runs.wording import rate_text
 from sfr_fa.tasks import (
     NONLINEARITY_BRACKETS,
     Task,
@@ -71,6 +72,8 @@ def _of_nonlinearity(level: int) -> Sampler:
     return lambda rng, space: sample_task_of_nonlinearity(rng, level)
 
 
+SCHEDULED = ("epsilon", *RATES)
+"""Fields that are numbers, or the names of functions of the step."""
 NAMES: dict[str, dict[str, Any]] = {
     "environment": {
         "object_collection": ObjectCollection,
@@ -101,10 +104,11 @@ NAMES: dict[str, dict[str, Any]] = {
     "transfer": dict.fromkeys(("gpi", "none")),
     "precision": {"float32": torch.float32, "float64": torch.float64},
     "engine": dict.fromkeys(ENGINES),
+    **{name: {} for name in SCHEDULED},
 }
 """What can be named in a config: the field, the name, the thing."""
 OWN = ("environment", "tasks", "approximator", "loss", "reward_model", "model_rule", "weight_fit",
-       "optimiser")  # fmt: skip
+       "optimiser", *SCHEDULED)  # fmt: skip
 """Fields that may be "module:attribute"."""
 
 
@@ -113,8 +117,8 @@ def thing(what: str, name: str) -> Any:
     module, colon, attribute = name.partition(":") if isinstance(name, str) else (name, "", "")
     if not colon or what not in OWN:
         if name not in NAMES[what]:
-            own = ', or "module:attribute" of your own' if what in OWN else ""
-            raise InputError(f"there is no {what} {name!r}; choose from {', '.join(NAMES[what])}{own}")
+            own = ['"module:attribute" of your own'] if what in OWN else []
+            raise InputError(f"there is no {what} {name!r}; choose from {', '.join([*NAMES[what], *own])}")
         return NAMES[what][name]
     try:
         return getattr(importlib.import_module(module), attribute)
@@ -127,13 +131,14 @@ class _Named:
 
     def __post_init__(self) -> None:
         for entry in fields(self):  # type: ignore[arg-type]
-            if entry.name in NAMES and getattr(self, entry.name) is not None:
+            if entry.name in NAMES:
                 self.named(entry.name)
 
     def named(self, what: str) -> Any:
-        """The thing that a field names, None if it names none."""
+        """The thing that a field names; None and the numbers of schedules stand for themselves."""
         name = getattr(self, what)
-        return None if name is None else thing(what, name)
+        is_value = name is None or (what in SCHEDULED and not isinstance(name, str))
+        return name if is_value else thing(what, name)
 
     def to_json(self) -> dict[str, Any]:
         """The fields; those that earlier versions did not have are left out at their defaults."""
@@ -160,7 +165,8 @@ class Setting(_Named):
     environment: str
     tasks: str
     gamma: float
-    epsilon: float = 0.15
+    epsilon: float | str = 0.15
+    """A probability, or "module:function" of the step of the task."""
     approximator: str = "linear"
     loss: str = "sum"
     limit_is_terminal: bool = True
@@ -172,8 +178,7 @@ class Setting(_Named):
         super().__post_init__()
         if not 0 <= self.gamma < 1:
             raise InputError(f"gamma of {self.name} is {self.gamma}; it must be at least 0 and below 1")
-        if not 0 <= self.epsilon <= 1:
-            raise InputError(f"epsilon of {self.name} is {self.epsilon}; it must be a probability")
+        check_epsilon(self.named("epsilon"), f"epsilon of {self.name}")
 
     def make_environment(self) -> gymnasium.Env[Any, Any]:
         environment: gymnasium.Env[Any, Any] = self.named("environment")(**self.environment_options)
@@ -186,9 +191,10 @@ class AgentSetup(_Named):
 
     label: str
     agent: str
-    learning_rate: float = 0.005
-    reward_learning_rate: float | None = None
-    model_learning_rate: float | None = None
+    learning_rate: float | str = 0.005
+    """This and the other rates are numbers, or "module:function" of the step of the task."""
+    reward_learning_rate: float | str | None = None
+    model_learning_rate: float | str | None = None
     reward_model: str | None = None
     """"linear" or "mlp", for SFR-R and MB SFR-R."""
     model_rule: str | None = field(default=None, metadata={"later": True})
@@ -220,8 +226,8 @@ class AgentSetup(_Named):
         gpi_policies_by_name(self.gpi_policies)
         if self.feature_code is not None:
             code_by_name(self.feature_code)
-        for name, rate in self.rates.items():
-            positive_number(rate, f"{name} of {self.label}")
+        for name in self.rates:
+            check_rate(self.named(name), f"{name} of {self.label}")
         if self.spec.learns_features != (self.learned_dimensions is not None):
             raise InputError(
                 f"{self.label}: learned_dimensions is {self.learned_dimensions}; {self.agent} "
@@ -233,8 +239,8 @@ class AgentSetup(_Named):
         return agent_spec(self.agent)
 
     @property
-    def rates(self) -> dict[str, float]:
-        """The rates that this agent has, by name."""
+    def rates(self) -> dict[str, float | str]:
+        """The rates that this agent has, by name; a schedule by its own name."""
         return {name: getattr(self, name) for name in RATES if getattr(self, name) is not None}
 
 
@@ -276,7 +282,7 @@ class Trial:
     @property
     def key(self) -> str:
         """Setting, agent, rates and repetition as a path: "general/SFR/alpha_0.005/rep-00"."""
-        rates = "_".join(f"{RATE_NAMES[name]}_{value:g}" for name, value in self.agent.rates.items())
+        rates = "_".join(f"{RATE_NAMES[name]}_{rate_text(rate)}" for name, rate in self.agent.rates.items())
         parts = (self.setting.name, self.agent.label, rates, f"rep-{self.repetition:02d}")
         return "/".join(file_name(part) for part in parts)
 

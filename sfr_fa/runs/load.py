@@ -35,7 +35,7 @@ class AgentRun:
     setting: str
     label: str
     kind: str
-    rates: Mapping[str, float]
+    rates: Mapping[str, float | str]
     trials: Mapping[int, TrialRecord]
     clips: bool = True
     """Whether its values are clipped where they cannot be negative; an ablation compares."""

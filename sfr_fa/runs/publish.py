@@ -27,6 +27,7 @@ import tyro
 
 from sfr_fa.runs import store
 from sfr_fa.runs.store import TrialResult, canonical_json, digest, first_difference
+from sfr_fa.runs.wording import rate_text
 from sfr_theory import cli
 from sfr_theory.errors import InputError
 
@@ -165,7 +166,7 @@ def _undeclared(folder: Path, manifest: Mapping[str, Any]) -> Iterator[str]:
 
 def _rates(trial: Mapping[str, Any]) -> str:
     """0.005, or 0.005/0.4 for several; the manifest's config says which they are."""
-    return "/".join(f"{value:g}" for value in trial["rates"].values())
+    return "/".join(map(rate_text, trial["rates"].values()))
 
 
 def _place(trial: Mapping[str, Any]) -> tuple[str, str, str, str]:

@@ -478,7 +478,7 @@ class GridPoint:
 
     setting: str
     agent: str
-    rates: Mapping[str, float]
+    rates: Mapping[str, float | str]
     repetitions: int
     mean_total_return: float
     diverged: int

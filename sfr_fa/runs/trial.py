@@ -113,9 +113,9 @@ def build(trial: Trial, features: Callable[[Trial], LearnedFeatures]) -> tuple[E
     tasks = [sample(random.tasks, space) for _ in range(trial.tasks)]
     spec = _row(setup, space)
     rest: dict[str, Any] = {
-        **setup.rates, "reward_model": setup.named("reward_model"), "weight_fit": setup.named("weight_fit"),
-        "model_rule": setup.named("model_rule"), "bins": setup.bins,
+        name: setup.named(name) for name in (*setup.rates, "reward_model", "weight_fit", "model_rule")
     }  # fmt: skip
+    rest["bins"] = setup.bins
     if spec.learns_features:
         rest["feature_map"] = features(trial)
     elif isinstance(space, BoxFeatures) and (spec.fits_rewards or setup.feature_code is not None):
@@ -133,7 +133,7 @@ def build(trial: Trial, features: Callable[[Trial], LearnedFeatures]) -> tuple[E
             seed=random,
             limit=EpisodeLimit(is_terminal=setting.limit_is_terminal),
             gamma=setting.gamma,
-            epsilon=setting.epsilon,
+            epsilon=setting.named("epsilon"),
             approximator=setup.named("approximator") or setting.named("approximator"),
             loss=setting.named("loss"),
             optimiser=setup.named("optimiser"),

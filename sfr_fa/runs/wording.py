@@ -17,6 +17,11 @@ def duration(seconds: float) -> str:
     return f"{count:,.0f} {name}" if count >= 99.95 else f"{count:.3g} {name}"
 
 
-def rates_text(rates: Mapping[str, float]) -> str:
+def rate_text(rate: float | str) -> str:
+    """A rate, or the name of its schedule."""
+    return rate if isinstance(rate, str) else f"{rate:g}"
+
+
+def rates_text(rates: Mapping[str, float | str]) -> str:
     """The rates of an agent, by their symbols."""
-    return ", ".join(f"{SYMBOLS.get(name, name)} {value:g}" for name, value in rates.items())
+    return ", ".join(f"{SYMBOLS.get(name, name)} {rate_text(rate)}" for name, rate in rates.items())

@@ -15,6 +15,7 @@ from sfr_fa import run, status
 from sfr_fa.agents import AGENT_SPECS
 from sfr_fa.engines import make_engine
 from sfr_fa.environments.object_collection import ObjectCollection
+from sfr_fa.runs import publish
 from sfr_fa.runs import trial as trial_module
 from sfr_fa.runs.config import AgentSetup, load_config
 from sfr_fa.runs.estimates import estimate
@@ -470,6 +471,9 @@ def flat(shape, rng): return torch.nn.Linear(shape.state_dim, 2).double()
 def failing(shape, rng): return shape.nothing
 momentum = functools.partial(torch.optim.SGD, momentum=0.5)
 def no_optimiser(parameters, lr): return None
+def less_and_less(step): return 0.2 / (1 + step)
+def never(): return 0.2
+def too_often(step): return 2 - step
 """
 
 
@@ -500,6 +504,48 @@ def test_parts_of_ones_own_are_tried_by_a_dry_run(tasks, network, agent, optimis
         with refused(*words):
             run_config(config, tmp_path / "r", dry_run=True)
     assert not (tmp_path / "r").exists()
+
+
+@pytest.mark.parametrize("engine", ["reference", "compiled"])
+def test_schedules_of_ones_own(engine, tmp_path):
+    """The step counts from 0 in each task, so tasks of one step know only the first number."""
+    module = f"own_parts_{tmp_path.name}"
+    (tmp_path / f"{module}.py").write_text(OWN_PARTS)
+
+    def totals(steps, value):
+        config = write_config(
+            tmp_path / "mine.py", steps=steps,
+            setting=f'Setting("mine", "object_collection", "general", 0.9, epsilon={value})',
+            agents=f'AgentSetup("SFR", "SFR", learning_rate={value}),',
+        )  # fmt: skip
+        results = tmp_path / f"r{steps}{len(value)}"
+        assert run_config(config, results, engine=engine) == 0
+        [table] = results.glob("**/rep-00.csv")
+        assert ("own_parts_" in str(table)) == (":" in value)
+        publish.main(publish.Options((str(table.parents[3]),), output=str(results / "published")))
+        return table.read_text()
+
+    schedule = f'"{module}:less_and_less"'
+    assert totals(1, schedule) == totals(1, "0.2")
+    assert totals(60, schedule) != totals(60, "0.2")
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ('epsilon="{}:too_often"', ("epsilon of mine", "2", "probability")),
+        ('epsilon="{}:never"', ("epsilon of mine", "function of one number")),
+        ('epsilon="{}:nowhere"', ("epsilon", "nowhere")),
+        ('epsilon="slowly"', ("epsilon", "slowly", "module:attribute")),
+    ],
+)
+def test_schedules_that_cannot_be_are_refused(fields, words, tmp_path):
+    module = f"own_parts_{tmp_path.name}"
+    (tmp_path / f"{module}.py").write_text(OWN_PARTS)
+    setting = f'Setting("mine", "object_collection", "general", 0.9, {fields.format(module)})'
+    config = write_config(tmp_path / "mine.py", setting=setting)
+    with refused(*words):
+        run_config(config, tmp_path / "r", dry_run=True)
 
 
 @pytest.mark.parametrize(
