@@ -9,9 +9,12 @@ import pytest
 from experiments.analysis import claims, multiverse, world_figures
 from experiments.configs import load_config
 from experiments.configs.multiverse import placements
+from sfr_fa.analysis.render import render
 from sfr_fa.environments.layouts import BARRETO_LAYOUT, OBJECT_COLLECTION_LAYOUT
+from sfr_fa.report import in_page
 from sfr_fa.runs.load import AgentRun, Run
 from sfr_theory.claims import CheckResult, Verdict
+from tests.experiments import browser
 
 BASE = {"Q": 10.0, "SF": 80.0, "SF, least squares": 90.0, "SFR": 100.0, "CSFR": 150.0, "MB SFR": 98.0,
         "MB SFR, squares": 40.0}  # fmt: skip
@@ -135,3 +138,50 @@ def test_the_figure_of_fewer_policies():
     heights = {container.get_label(): container.lines[0].get_ydata()[0] for container in axes.containers}
     assert heights == pytest.approx({rule: 100 * part for rule, part in level.items()})
     assert [m for m, _ in world_figures.subsets(run, "linear", "bound")] == [1, 5, 20]
+    told = picture.numbers["panels"][0]
+    assert told["names"][1].startswith("linear, m = 5:")
+    assert [told["series"][k]["mean"][0] for k in range(4)] == pytest.approx([100, 90, 80, 70])
+
+
+HOVER = """
+return Look.plots.map((plot) => {
+  const told = [0, plot.data.panels.length - 1].map((k) => {
+    const panel = plot.data.panels[k], box = plot.box(k);
+    const x = box.x + box.width * (panel.at[1] - panel.xlim[0]) / (panel.xlim[1] - panel.xlim[0]);
+    const at = new DOMPoint(x, box.y + box.height / 2).matrixTransform(plot.svg.getScreenCTM());
+    plot.svg.dispatchEvent(new PointerEvent('pointermove', { clientX: at.x, clientY: at.y }));
+    return [...plot.tip.children].map((line) => line.textContent);
+  });
+  plot.buttons[0].click();
+  const left = plot.data.series.map((_, k) => [...plot.svg.querySelectorAll(`[id*="-s${k}-"]`)]
+    .filter((e) => e.style.display !== 'none').length);
+  return { told, left };
+});
+"""
+
+
+@pytest.mark.skipif(browser.CHROMIUM is None, reason="chromium is not on the PATH; nothing was pointed at")
+def test_figures_of_worlds_answer(tmp_path):
+    runs = {"multiverse": run_of("multiverse"), "subset_gpi": run_of("subset_gpi", lambda *_: 100.0)}
+    shown = in_page(lambda run: iter([world_figures.PICTURES[run.name](run)]))
+    figures = render.environments["html"].from_string(
+        "{% extends 'page.html' %}{% import 'macros.html' as m %}"
+        "{% block body %}{% for run in runs %}{% for d in shown(run) %}{{ m.plot(d) }}"
+        "{% endfor %}{% endfor %}{% endblock %}"
+    )
+    worlds, fewer = browser.evaluate(
+        figures.render(runs=runs.values(), shown=shown), tmp_path, HOVER, "--window-size=1200,2000"
+    )
+    world = found(runs["multiverse"], "linear: SF / SFR").worlds[1]
+    (choices, quotient), last = worlds["told"]
+    assert choices == ", ".join(f"{choice} {value}" for choice, value in world.choices.items())
+    assert quotient.startswith(f"as claimed {world.estimate:.4g} (n = 3, {min(world.quotients):.4g} to")
+    assert len(last) == 2
+    assert worlds["left"][0] == 0
+    assert worlds["left"][1] > 0
+    returns, times = fewer["told"]
+    assert returns[0].startswith("linear, m = 5: %")
+    assert {line.split()[0] for line in returns[1:]} == {*world_figures.STYLES}
+    assert "µs" in times[0]
+    assert fewer["left"][0] == 0
+    assert min(fewer["left"][1:]) > 0

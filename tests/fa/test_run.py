@@ -506,8 +506,7 @@ def test_parts_of_ones_own_are_tried_by_a_dry_run(tasks, network, agent, optimis
     assert not (tmp_path / "r").exists()
 
 
-@pytest.mark.parametrize("engine", ["reference", "compiled"])
-def test_schedules_of_ones_own(engine, tmp_path):
+def test_schedules_of_ones_own(tmp_path):
     """The step counts from 0 in each task, so tasks of one step know only the first number."""
     module = f"own_parts_{tmp_path.name}"
     (tmp_path / f"{module}.py").write_text(OWN_PARTS)
@@ -519,7 +518,7 @@ def test_schedules_of_ones_own(engine, tmp_path):
             agents=f'AgentSetup("SFR", "SFR", learning_rate={value}),',
         )  # fmt: skip
         results = tmp_path / f"r{steps}{len(value)}"
-        assert run_config(config, results, engine=engine) == 0
+        assert run_config(config, results) == 0
         [table] = results.glob("**/rep-00.csv")
         assert ("own_parts_" in str(table)) == (":" in value)
         publish.main(publish.Options((str(table.parents[3]),), output=str(results / "published")))

@@ -9,8 +9,8 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 git -C "$root" archive HEAD | tar -x -C "$folder" --one-top-level=source
 "$python" -m venv "$folder/build"
-"$folder/build/bin/pip" install --quiet setuptools
-(cd "$folder/source" && "$folder/build/bin/python" -c "from setuptools import build_meta; build_meta.build_wheel('..')" > /dev/null 2>&1)
+"$folder/build/bin/pip" install --quiet "setuptools>=77"  # as pyproject.toml asks
+(cd "$folder/source" && "$folder/build/bin/python" -c "from setuptools import build_meta; build_meta.build_wheel('..')" > /dev/null)
 wheel=$(ls "$folder"/*.whl)
 mkdir "$folder/elsewhere" && cd "$folder/elsewhere"
 for extra in "${@:-base fa mo}"; do

@@ -3,7 +3,8 @@
  * A figure.plot holds an SVG, and in a script of type application/json what is where in it (sfr_fa/analysis/figures.py):
  *   series   [[name, colour], ...]; what belongs to series k has an id with -s{k}- in it
  *   panels   xlim, ylim of the box with an id that ends in -plot-{k}, and either
- *            at, series {k: {n, mean, error, low, high}}   numbers at places of the x axis, or
+ *            at, series {k: {n, mean, error, low, high}}   numbers at places of the x axis, with their names if
+ *                                                           they have any, or
  *            rows [[line, ...], ...]                        sentences about each series, one below the other
  */
 "use strict";
@@ -161,14 +162,14 @@ const Look = (() => {
         x = box.x + ((found.at[i] - low) / (high - low)) * box.width;
         y = box.y + 6;
         this.line.setAttribute("d", `M${x} ${box.y}V${box.y + box.height}`);
-        const entries = Object.entries(found.series).filter(([k]) => !this.off.has(Number(k)));
+        const entries = Object.entries(found.series).filter(([k, series]) => !this.off.has(Number(k)) && series.mean[i] !== null);
         entries.sort(([, a], [, b]) => b.mean[i] - a.mean[i]);
         const words = entries.map(([k, series]) => {
           const [name, colour] = this.data.series[k], dot = make("i");
           dot.style.background = `var(--${colour.slice(1).toLowerCase()}, ${colour})`;
           return make("div", {}, dot, `${name} ${sentence(series, i, this.data.range || "")}`.replace(",  ", ", "));
         });
-        lines = [make("b", {}, `${this.data.x} ${shown(found.at[i])}`), ...words];
+        lines = [make("b", {}, found.names ? found.names[i] : `${this.data.x} ${shown(found.at[i])}`), ...words];
       }
       this.tip.replaceChildren(...lines);
       this.tip.hidden = false;
