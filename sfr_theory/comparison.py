@@ -63,12 +63,6 @@ class BoundComparison:
     def medians(self) -> dict[str, float]:
         return {name: float(np.median(limit)) for name, limit in self.limits.items()}
 
-    @property
-    def worst_excess(self) -> float:
-        """How far `sources` is above `affine`, relative to the latter; docs/theory.md proves: never."""
-        affine = self.limits["affine"]
-        return float(((self.limits["sources"] - affine) / (1 + affine)).max())
-
     def to_json(self) -> dict[str, Any]:
         return {
             "gamma": self.gamma,

@@ -13,8 +13,8 @@ from sfr_fa.runs.store import RunFolder
 from sfr_theory import cli
 from sfr_theory.catalogue import CATALOGUE, EXPERIMENTS
 from sfr_theory.claims import Verdict
-from sfr_theory.errors import InputError
 from tests.experiments.synthetic import agent, key_of, setting, write_run
+from tests.refusals import refused
 
 TASKS, STEPS, REPETITIONS = 80, 10, 10
 """What counts as the paper's size in these tests."""
@@ -268,7 +268,7 @@ def test_published_tables_decide_the_ledger(like_the_paper, tmp_path):
     assert entry.result == decided[claim.id]
     table = tmp_path / "racer.csv"
     table.write_text(table.read_text().replace("racer,CSFR,0.005,0,0,180.0", "racer,CSFR,0.005,0,0,10.0"))
-    with pytest.raises(InputError, match=r"racer\.csv is damaged.*publish"):
+    with refused("racer.csv is damaged", "publish"):
         ledger.run([claim], True, 1, results=tmp_path)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from experiments.configs import known_configs, load_config, pendulum
-from sfr_theory.errors import InputError
+from tests.refusals import refused
 
 PAPER_TASKS = {"racer": 40, "grid_racer": 40, "multiverse_racer": 40, "racer_interactions": 40}
 MORE_PROFILES = {"racer_interactions": ["ten"], "grid_object_collection": ("race",)}
@@ -85,7 +85,7 @@ def test_the_ablation_is_a_full_factorial():
 
 
 def test_an_unknown_experiment_is_named_with_those_that_exist():
-    with pytest.raises(InputError, match=r"no experiment 'object_colection'.*object_collection_general"):
+    with refused("no experiment 'object_colection'", "object_collection_general"):
         load_config("object_colection")
 
 

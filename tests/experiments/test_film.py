@@ -7,8 +7,8 @@ from PIL import Image
 
 from experiments.live import film
 from experiments.live.export import ROOM_PRESETS
-from sfr_theory.errors import InputError
 from tests.experiments import browser
+from tests.refusals import refused
 
 COMMITTED = Path(__file__).parents[2] / "docs" / "images" / "live.webp"
 
@@ -26,11 +26,11 @@ def test_rewards_are_those_of_the_page():
 
 @pytest.mark.skipif(browser.CHROMIUM is None, reason="chromium is not on the PATH; nothing was filmed")
 def test_a_page_that_is_not_there_gets_a_sentence(tmp_path):
-    with pytest.raises(InputError, match=r"nowhere\.html; .*experiments\.live"):
+    with refused("nowhere.html;", "experiments.live"):
         film.main(film.Options(str(tmp_path / "nowhere.html"), str(tmp_path / "film.webp")))
 
 
 def test_without_a_browser_it_says_what_is_missing(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(InputError, match="chromium"):
+    with refused("chromium"):
         film.main(film.Options("live.html", str(tmp_path / "film.webp")))

@@ -11,8 +11,8 @@ from experiments.analysis import compare, figures
 from experiments.analysis.compare import BARRETO, GENERAL, LINEAR, RACER, Place
 from sfr_fa.analysis.render import markdown
 from sfr_fa.runs import load, publish
-from sfr_theory.errors import InputError
 from tests.experiments.synthetic import OBJECT_LEVELS, agent, key_of, rising, setting, write_run
+from tests.refusals import refused
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "results"
@@ -146,10 +146,10 @@ def test_more_results_make_a_page_out_of_date(tmp_path, monkeypatch):
 
 
 def test_a_page_or_folder_that_is_not_there_gets_a_sentence(results):
-    with pytest.raises(InputError, match="there is no folder nowhere"):
+    with refused("there is no folder nowhere"):
         pages.main(pages.Options("nowhere"))
     Path("README.md").write_text("without a place")
-    with pytest.raises(InputError, match=r"README\.md.*<!-- results -->"):
+    with refused("README.md", "<!-- results -->"):
         pages.main(pages.Options())
 
 

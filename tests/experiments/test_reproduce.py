@@ -5,7 +5,7 @@ import pytest
 from experiments import reproduce
 from experiments.configs import known_configs, load_config
 from sfr_theory import cli
-from sfr_theory.errors import InputError
+from tests.refusals import refused
 
 OURS = {
     "demo", "subset_gpi", "precision", "multiverse", "multiverse_racer", "racer_interactions", "pendulum",
@@ -73,6 +73,6 @@ def test_an_interruption_stops_everything(called, tmp_path):
 
 
 def test_an_unknown_profile_is_refused_before_anything_runs(called, tmp_path):
-    with pytest.raises(InputError, match="no profile 'papr'"):
+    with refused("no profile 'papr'"):
         reproduce.main(reproduce.Options("papr"))
     assert not called

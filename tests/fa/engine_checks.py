@@ -2,6 +2,7 @@
 
 import functools
 
+import gymnasium
 import numpy as np
 import pytest
 import torch
@@ -13,7 +14,7 @@ from sfr_fa.environments.layouts import RacerLayout
 from sfr_fa.environments.object_collection import ObjectCollection
 from sfr_fa.environments.racer import Racer
 from sfr_fa.feature_codes import KernelCode
-from sfr_fa.feature_spaces import BoxFeatures
+from sfr_fa.feature_spaces import BoxFeatures, DiscreteFeatures
 from sfr_fa.interactions import distances_of_random_places, sample_mixed_task, sample_parity_task
 from sfr_fa.tasks import GaussianTask, sample_general_task, sample_linear_task, sample_racer_task
 
@@ -34,6 +35,36 @@ TOLERANCE = 1e-10
 def short_racer(**changes):
     """Short episodes, so that a short run sees many ends."""
     return Racer(layout=RacerLayout(**{"episode_steps": 25, **changes}))
+
+
+class Corridor(gymnasium.Env):
+    """A row of cells: from the one in the middle until either end. Its feature is the right end.
+
+    `slip` is how often a step goes the other way.
+    """
+
+    action_space = gymnasium.spaces.Discrete(2)
+    feature_space = DiscreteFeatures([[0.0], [1.0]])
+
+    def __init__(self, size, slip=0.0):
+        self.size, self.slip, self.resets = size, slip, 0
+        self.observation_space = gymnasium.spaces.Box(0.0, 1.0, (size,))
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.place, self.resets = self.size // 2, self.resets + 1
+        return np.eye(self.size)[self.place], {}
+
+    def step(self, action):
+        self.place += 1 if (action == 1) != (self.np_random.random() < self.slip) else -1
+        phi = float(self.place == self.size - 1)
+        return (
+            np.eye(self.size)[self.place],
+            phi,
+            self.place in (0, self.size - 1),
+            False,
+            {"features": [phi]},
+        )
 
 
 @functools.cache

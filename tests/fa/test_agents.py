@@ -402,33 +402,12 @@ def test_values_under_any_reward():
     np.testing.assert_allclose(clipped.values(state)[0], np.maximum(0, xi[0]) @ tasks[0].rewards, atol=1e-14)
 
 
-def test_sf_values_a_general_reward_by_fitted_weights():
-    agent = small_agent("SF")
-    agent.start_task(LinearTask(np.ones(3)))
-    state = some_state(np.random.default_rng(0))
-    linear = agent.values(state, LinearTask(np.array([1.0, 2.0, 3.0])))
-    table = TableTask(DISCRETE, VECTORS @ np.array([1.0, 2.0, 3.0]))
-    np.testing.assert_allclose(agent.values(state, table), linear, atol=1e-10)
-
-
 @pytest.mark.parametrize("name", ["SF", "SFR"])
 def test_a_function_is_a_task(name):
     agents = [small_agent(name) for _ in range(2)]
     agents[0].start_task(lambda phi: phi @ np.array([1.0, 2.0, 3.0]))
     agents[1].start_task(LinearTask(np.array([1.0, 2.0, 3.0])))
     np.testing.assert_allclose(agents[0].readouts[0].vector, agents[1].readouts[0].vector, atol=1e-9)
-
-
-def test_gpi_counts_add_up():
-    agent = small_agent("SFR")
-    rng = np.random.default_rng(5)
-    for i in range(3):
-        task = some_task("SFR", rng)
-        agent.start_task(task)
-        World(24, 25).run(agent, task)
-        assert agent.gpi_counts.shape == (i + 1,)
-        assert agent.gpi_counts.sum() == 25
-    assert [len(counts) for counts in agent.gpi_counts_by_task] == [1, 2, 3]
 
 
 def test_exploration_can_be_drawn_ahead():
@@ -550,20 +529,6 @@ def test_transfer_solves_a_third_task_before_learning_it(name):
         chosen = [int(q.values(np.eye(5)[s])[0].argmax()) for s in (1, 2, 3)]
         solved += chosen == optimum.argmax(axis=1).tolist()
     assert solved < 6
-
-
-def test_streams_are_independent_of_each_other():
-    """Exploration does not move initial weights: two agents that explore differently start tasks alike."""
-    weights = []
-    for draws in (0, 17):
-        streams = Streams.spawn(1)
-        streams.exploration.random(draws)
-        agent = small_agent("Q", seed=streams)
-        agent.start_task(None)
-        agent.act(np.ones(STATE_DIM))
-        agent.start_task(None)
-        weights.append(weights_of(agent)[0])
-    np.testing.assert_array_equal(*weights)
 
 
 def test_why_the_reward_network_does_not_start_at_a_hundredth():

@@ -9,10 +9,8 @@ import torch
 from sfr_fa.agents import AGENT_SPECS, Transition, make_agent
 from sfr_fa.agents.cumulants import TentCode
 from sfr_fa.agents.policies import CopyPrevious
-from sfr_fa.engines import make_engine
-from sfr_fa.environments.racer import Racer
 from sfr_fa.feature_spaces import BoxFeatures, DiscreteFeatures
-from sfr_fa.tasks import AdditiveTask, LinearTask
+from sfr_fa.tasks import AdditiveTask
 from sfr_theory.errors import InputError
 
 BOX = BoxFeatures(np.array([0.0, -1.0, 0.0]), np.array([1.0, 1.0, 2.0]))
@@ -85,13 +83,6 @@ def test_a_reward_model_is_read_at_the_bins_that_there_are():
     assert torch.isfinite(vector).all()
     w = agent.readouts[0].model.weight.detach().numpy()
     np.testing.assert_allclose(vector[2], [*(w[2] * np.linspace(0, 2, 5)), *np.zeros(6)], atol=1e-15)
-
-
-def test_the_compiled_engine_leaves_them_to_the_reference():
-    with pytest.warns(UserWarning, match="numbers of bins"):
-        engine = make_engine("compiled", Racer(), "CSFR", bins=BINS)
-    assert engine.run_task(LinearTask([1.0, 0.0, 1.0]), 5).steps == 5
-    assert make_engine("compiled", Racer(), "CSFR", bins=(4, 4, 4)).name == "compiled"
 
 
 @pytest.mark.parametrize(

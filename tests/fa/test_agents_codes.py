@@ -11,8 +11,8 @@ from sfr_fa.feature_codes import CellCode, FourierCode, KernelCode, code_by_name
 from sfr_fa.feature_spaces import BoxFeatures
 from sfr_fa.interactions import distances_of_random_places, sample_parity_task
 from sfr_fa.tasks import FunctionTask, LinearTask, sample_racer_task
-from sfr_theory.errors import InputError
 from tests.fa.agent_checks import BOX, FIT_POINTS, NUM_ACTIONS, STATE_DIM, VECTORS, some_state
+from tests.refusals import refused
 
 CUBE = BoxFeatures(np.zeros(3), np.ones(3))
 PLACES = distances_of_random_places(np.random.default_rng(0), 1500)
@@ -49,9 +49,8 @@ def test_a_fit_says_what_it_misses_and_warns_where_that_is_much():
 
 def test_csfr_reads_sums_at_its_bins_and_fits_the_rest():
     product = FunctionTask(lambda phi: phi[..., 0] * phi[..., 1])
-    with pytest.raises(InputError) as refused:
+    with refused("fit_points"):
         agent_of("CSFR").start_task(product)
-    assert "fit_points" in str(refused.value)
     agent = agent_of("CSFR", fit_points=FIT_POINTS)
     with pytest.warns(FitWarning):
         agent.start_task(product)
@@ -105,14 +104,11 @@ def test_values_read_by_any_w_follow_scalar_learning_of_w_z(code):
 
 def test_a_code_of_ones_own_dimensions_is_all_that_fits():
     for code, place in ((KernelCode(np.eye(2), 1.0), "3"), ("bumps", "KernelCode")):
-        with pytest.raises(InputError) as refused:
+        with refused("feature_code", place):
             agent_of("SFR-K", code, fit_points=FIT_POINTS)
-        assert "feature_code" in str(refused.value)
-        assert place in str(refused.value)
     agent = agent_of("SFR-K", KernelCode(VECTORS, 0.7))
-    with pytest.raises(InputError) as refused:
+    with refused("fit_points"):
         agent.start_task(LinearTask(np.ones(3)))
-    assert "fit_points" in str(refused.value)
 
 
 def test_codes_by_name():
@@ -122,9 +118,8 @@ def test_codes_by_name():
     assert isinstance(cells, CellCode)
     assert cells.size == 9
     for wrong in ("bumps", "bumps x", "spikes 3", "cells 0"):
-        with pytest.raises(InputError) as refused:
+        with refused("bumps 128"):
             code_by_name(wrong)
-        assert "bumps 128" in str(refused.value)
 
 
 def test_the_head_of_a_shared_network_learns_at_its_own_rate():

@@ -19,7 +19,6 @@ from sfr_fa.agents import (
     LearnedFeatures,
     MlpRewardModel,
     make_agent,
-    no_clip,
 )
 from sfr_fa.agents.checkpoint import describe
 from tests.fa.agent_checks import (
@@ -177,25 +176,6 @@ def test_a_damaged_or_foreign_file_is_refused(damage, tmp_path):
     path.write_bytes(DAMAGE[damage](path))
     with refused(FILE, unchanged=lambda: everything(agent)):
         agent.load(path)
-
-
-@pytest.mark.parametrize(
-    ("name", "settings", "what"),
-    [
-        ("SF", {}, "cumulant"),
-        ("SFR", {"gamma": 0.5}, "gamma"),
-        ("SFR", {"clip": no_clip}, "clip"),
-        ("SFR", {"optimiser": torch.optim.Adam}, "optimiser"),
-        ("SFR", {"dtype": torch.float32}, "dtype"),
-        ("SFR", {"approximator": FeatureSubnetworks}, "approximator"),
-    ],
-)
-def test_a_file_of_an_agent_built_otherwise_is_refused(name, settings, what, tmp_path):
-    started("SFR").save(tmp_path / FILE)
-    other = small_agent(name, **settings)
-    with refused(FILE, f"another {what}"):
-        other.load(tmp_path / FILE)
-    assert other.num_policies == 0
 
 
 def test_missing_and_unwritable_paths(tmp_path):

@@ -6,12 +6,11 @@ from xml.etree import ElementTree
 
 import matplotlib as mpl
 import numpy as np
-import pytest
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 from sfr_fa.analysis import svg
-from sfr_theory.errors import InputError
+from tests.refusals import refused
 
 
 def drawn():
@@ -66,5 +65,5 @@ def test_a_picture_in_a_page_has_ids_of_its_own_and_colours_of_the_page():
 
 
 def test_what_is_no_picture_gets_a_sentence():
-    with pytest.raises(InputError, match="draw it anew"):
+    with refused("draw it anew"):
         svg.inline(b"<html/>", "f", "")

@@ -21,7 +21,9 @@ from examples.own_world import environment as keys_and_doors
 from sfr_fa.agents import (
     DivergedError,
     FeatureSubnetworks,
+    Hysteresis,
     LinearPerAction,
+    Replay,
     SharedNetwork,
     make_agent,
     no_clip,
@@ -190,15 +192,6 @@ def test_a_stored_engine_continues_bit_for_bit(agent, where, second, tmp_path):
     assert_same_agents(engine, copy, 0.0 if second == "compiled" else TOLERANCE)
 
 
-@pytest.mark.parametrize(
-    ("agent", "settings", "place"), [("SF", {}, "cumulant"), ("SFR", {"gamma": 0.5}, "gamma")]
-)
-def test_a_state_that_does_not_fit_is_refused(agent, settings, place, tmp_path):
-    engine_of("compiled", agent, **settings).save(tmp_path / "other")
-    with pytest.raises(InputError, match=place):
-        engine_of("compiled", "SFR").load(tmp_path / "other")
-
-
 def test_values_are_those_of_the_agent():
     _, (compiled, reference) = walk_both("SFR", steps=(40, 20))
     state, _ = ObjectCollection().reset()
@@ -293,21 +286,32 @@ class OwnModule(LinearPerAction):
     """A network of a user's own."""
 
 
+VECTORS = OBJECT_COLLECTION_LAYOUT.feature_space.vectors
+
+
 @pytest.mark.parametrize(
-    ("settings", "reason"),
+    ("agent", "settings", "reason"),
     [
-        ({"approximator": OwnModule}, "approximator"),
-        ({"approximator": functools.partial(FeatureSubnetworks, hidden=(8, 8, 8))}, "approximator"),
-        ({"optimiser": torch.optim.Adam}, "optimiser"),
-        ({"optimiser": functools.partial(torch.optim.SGD, momentum=0.5)}, "optimiser"),
-        ({"clip": lambda values: values.clamp(min=-1)}, "clip"),
+        ("SFR", {"approximator": OwnModule}, "approximator"),
+        ("SFR", {"approximator": functools.partial(FeatureSubnetworks, hidden=(8, 8, 8))}, "approximator"),
+        ("SFR", {"optimiser": torch.optim.Adam}, "optimiser"),
+        ("SFR", {"optimiser": functools.partial(torch.optim.SGD, momentum=0.5)}, "optimiser"),
+        ("SFR", {"clip": lambda values: values.clamp(min=-1)}, "clip"),
+        ("SFR", {"replay": Replay(capacity=1, batch=1)}, "replay"),
+        ("SFR", {"hysteresis": Hysteresis(scale=0.5)}, "hysteresis"),
+        ("SFR", {"feature_space": DiscreteFeatures(VECTORS, grow=True)}, "may grow"),
+        ("CSFR", {"bins": (3, 3, 4, 3, 3)}, "numbers of bins"),
     ],
 )
-def test_what_is_the_users_own_falls_back_with_a_message(settings, reason):
-    with pytest.warns(UserWarning, match=f"reference engine runs this agent: its {reason}"):
-        engine = engine_of("compiled", "SFR", **settings)
+def test_what_is_not_compiled_falls_back_with_a_message(agent, settings, reason):
+    with pytest.warns(UserWarning, match=f"reference engine runs this agent: .*{reason}"):
+        engine = engine_of("compiled", agent, **settings)
     assert engine.name == "reference"
-    assert engine.run_task(next_task(engine, "SFR"), 5).steps == 5
+    assert engine.run_task(next_task(engine, agent), 5).steps == 5
+
+
+def test_equal_numbers_of_bins_are_compiled():
+    assert engine_of("compiled", "CSFR", bins=(4,) * 5).name == "compiled"
 
 
 def test_wrapped_and_foreign_environments_fall_back():
@@ -319,9 +323,6 @@ def test_wrapped_and_foreign_environments_fall_back():
     assert engine.run_task(sample_general_task(engine.streams.tasks), 20).episodes == 3
     with pytest.warns(UserWarning, match="CartPoleEnv is not made of a world"):
         make_engine("compiled", gymnasium.make("CartPole-v1"), "Q", **common)
-
-
-VECTORS = OBJECT_COLLECTION_LAYOUT.feature_space.vectors
 
 
 @pytest.mark.parametrize("agent", ["SFR", "MB SFR"])

@@ -370,20 +370,6 @@ class TestObjectCollection:
         assert env.position == (0.05, 0.05)
         np.testing.assert_array_equal(fresh[100:], np.append(np.zeros(12), 1.0))
 
-    def test_noise_has_the_printed_mean_and_spread_along_the_moved_axis_only(self):
-        env = ObjectCollection()
-        n = 5000
-        moved = np.empty((n, 2))
-        for i in range(n):
-            env.reset(seed=0 if i == 0 else None)
-            env.step(np.int64(RIGHT))
-            moved[i] = env.position
-        moved -= OBJECT_COLLECTION_LAYOUT.start
-        # Four standard errors of mean and standard deviation of n normal draws.
-        assert abs(moved[:, 0].mean() - 0.05) < 4 * 0.005 / math.sqrt(n)
-        assert abs(moved[:, 0].std() - 0.005) < 4 * 0.005 / math.sqrt(2 * n)
-        assert (moved[:, 1] == 0).all()
-
     def test_a_pre_drawn_stream_replays_the_environment(self):
         env = ObjectCollection()
         steps = 3000
@@ -488,43 +474,11 @@ class TestRacer:
         assert features.max() == 1.0
         np.testing.assert_array_equal(dynamics.marker_distances(0.75, 0.25, np.array([[0.25, 0.75]])), [1.0])
 
-    def test_it_starts_anywhere_and_is_truncated_never_terminated_after_200_steps(self):
+    def test_it_is_truncated_never_terminated_after_200_steps(self):
         env = Racer()
-        n, starts = 1500, []
-        for i in range(n):
-            env.reset(seed=1 if i == 0 else None)
-            starts.append((*env.position, (env.orientation + math.pi) / (2 * math.pi)))
-        # Uniform on [0, 1]: mean 1/2, standard deviation sqrt(1/12); four standard errors.
-        np.testing.assert_allclose(np.mean(starts, axis=0), 0.5, rtol=0, atol=4 * math.sqrt(1 / 12 / n))
-        assert np.min(starts) < 0.01
-        assert np.max(starts) > 0.99
+        env.reset(seed=1)
         ends = [env.step(np.int64(STRAIGHT))[2:4] for _ in range(200)]
         assert ends == [(False, False)] * 199 + [(False, True)]
-
-    def test_noise_has_the_printed_spread_in_place_and_orientation(self):
-        env = Racer()
-        env.reset(seed=7)
-        n, differences = 4000, []
-        for i in range(n):
-            (x, y), angle = env.position, env.orientation
-            _, _, _, truncated, _ = env.step(np.int64(i % 3))
-            still = dynamics.drive(x, y, angle, i % 3, np.zeros(3), RACER_LAYOUT.geometry)
-            now = (*env.position, env.orientation)
-            differences.append(
-                [
-                    (b - a + period / 2) % period - period / 2
-                    for a, b, period in zip(still, now, (1.0, 1.0, 2 * math.pi), strict=True)
-                ]
-            )
-            if truncated:
-                env.reset()
-        # Four standard errors of mean and standard deviation of n normal draws.
-        np.testing.assert_allclose(np.mean(differences, axis=0), 0, rtol=0, atol=4 * 0.005 / math.sqrt(n))
-        np.testing.assert_allclose(
-            np.std(differences, axis=0), 0.005, rtol=0, atol=4 * 0.005 / math.sqrt(2 * n)
-        )
-        correlations = np.corrcoef(np.transpose(differences))[np.triu_indices(3, 1)]
-        assert np.abs(correlations).max() < 4 / math.sqrt(n)
 
     def test_a_pre_drawn_stream_replays_the_environment(self):
         env, rng = Racer(), np.random.default_rng(21)

@@ -6,8 +6,8 @@ import pytest
 
 from sfr_fa.environments.object_collection import ObjectCollection
 from sfr_fa.feature_spaces import OBJECT_COLLECTION_FEATURES, TOLERANCE, DiscreteFeatures
-from sfr_theory.errors import InputError
 from tests.fa.test_outside_clients import mo_make
+from tests.refusals import refused
 
 SPACE = DiscreteFeatures([[0.0, 0.0], [0.7, 1000.0], [0.3, 0.0]])
 
@@ -28,16 +28,13 @@ def test_rounding_does_not_make_another_feature(vector, row):
 
 @pytest.mark.parametrize("vector", [[0.7 + 3 * TOLERANCE, 1000.0], [0.7, 1000.01], [0.3, 0.7], [np.nan, 0.0]])
 def test_a_feature_that_is_not_declared_says_how_to_declare_it(vector):
-    with pytest.raises(InputError) as caught:
+    with refused(f"including({vector}"):
         SPACE.index_of(vector)
-    assert f"including({vector}" in str(caught.value)
 
 
 def test_vectors_that_could_be_taken_for_each_other_are_refused():
-    with pytest.raises(InputError) as caught:
+    with refused("vectors[0]", "vectors[2]"):
         DiscreteFeatures([[0.0, 1.0], [5.0, 5.0], [1.5 * TOLERANCE, 1.0]])
-    assert "vectors[0]" in str(caught.value)
-    assert "vectors[2]" in str(caught.value)
     assert DiscreteFeatures([[0.0, 1.0], [2.5 * TOLERANCE, 1.0]]).size == 2
 
 
@@ -75,6 +72,5 @@ def test_a_policy_of_ones_own_can_lead_the_walk():
 
 
 def test_an_environment_without_features_says_what_to_do():
-    with pytest.raises(InputError) as caught:
+    with refused("WithFeatures"):
         DiscreteFeatures.observed(gymnasium.make("CartPole-v1"), steps=5, seed=0)
-    assert "WithFeatures" in str(caught.value)

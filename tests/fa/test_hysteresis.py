@@ -1,12 +1,10 @@
 """Hysteresis in agents: the tabular rule of sfr_theory on one-hot states, and refusal elsewhere."""
 
-import gymnasium
 import numpy as np
 import pytest
 import torch
 
 from sfr_fa.agents import Hysteresis, Replay, Transition, hysteresis, make_agent, no_clip
-from sfr_fa.engines import make_engine
 from sfr_fa.feature_spaces import DiscreteFeatures
 from sfr_fa.tasks import LinearTask
 from sfr_theory import learning
@@ -16,6 +14,7 @@ from sfr_theory.errors import InputError
 from sfr_theory.learning import Constant, FeatureEstimate, SlowDecay, learn_xi, sample_path
 from sfr_theory.random_mdp import Shape, garnet
 from sfr_theory.solve import optimal
+from tests.refusals import refused
 
 RULE = Hysteresis(scale=0.5, kappa=0.2)
 
@@ -78,7 +77,7 @@ def test_on_one_hot_states_it_is_the_tabular_rule(rule, tmp_path):
         other.start_task(LinearTask(reward))
         follow(other, mdp, path, reward, range(400))
         assert np.abs(table(other, mdp) - expected).max() > 0.01  # the rule did something
-        with pytest.raises(InputError, match="hysteresis"):
+        with refused("hysteresis"):
             other.load(tmp_path / "agent")
 
 
@@ -101,15 +100,8 @@ def test_states_that_never_come_back_are_refused(monkeypatch):
     kept = hysteresis.KeptActions(RULE)
     for k in (0, 1, 2, 2, 0):
         kept.choose(0, np.array([float(k)]), np.zeros(2), 1)
-    with pytest.raises(InputError, match=r"states that come back.*leave it out"):
+    with refused("states that come back", "leave it out"):
         kept.choose(0, np.array([3.0]), np.zeros(2), 1)
-
-
-def test_the_compiled_engine_leaves_it_to_the_reference():
-    env = gymnasium.make("sfr_fa:sfr/ObjectCollection-v0")
-    with pytest.warns(UserWarning, match="hysteresis"):
-        engine = make_engine("compiled", env, "SFR", hysteresis=RULE)
-    assert engine.name == "reference"
 
 
 @pytest.mark.parametrize(

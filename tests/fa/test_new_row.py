@@ -12,8 +12,8 @@ from sfr_fa.engines import make_engine
 from sfr_fa.environments.object_collection import ObjectCollection
 from sfr_fa.runs import load
 from sfr_fa.tasks import sample_general_task
-from sfr_theory.errors import InputError
 from tests.fa.tiny import run_config, write_config
+from tests.refusals import refused
 
 # SFR-R that forgets its policies: no agent of the paper.
 ROW = AgentSpec(environment, indicator, learned(at_features), start_afresh)
@@ -69,6 +69,6 @@ def test_a_film_shows_it(tmp_path):
 
 def test_a_row_that_lacks_a_rate_is_refused_before_anything_is_written(tmp_path):
     config = write_config(tmp_path / "mine.py", agents=f'AgentSetup("mine", "{NAME}"),')
-    with pytest.raises(InputError, match=r"general, mine: .*needs reward_learning_rate"):
+    with refused("general, mine:", "needs reward_learning_rate"):
         run_config(config, tmp_path / "r")
     assert not (tmp_path / "r").exists()

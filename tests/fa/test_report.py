@@ -10,9 +10,9 @@ import pytest
 
 from sfr_fa import report
 from sfr_fa.runs import load, publish
-from sfr_theory.errors import InputError
 from tests.experiments import browser
 from tests.experiments.synthetic import agent, key_of, rising, setting, write_run
+from tests.refusals import refused
 
 PLACE = setting("maze")
 LEVELS = {"Q": 60.0, "SF": 480.0, "mine <b>": 690.0}
@@ -74,17 +74,17 @@ def test_it_needs_no_network_and_is_sound_html(folder, tmp_path):
 
 def test_bad_input_gets_a_sentence(tmp_path):
     (tmp_path / "empty").mkdir()
-    with pytest.raises(InputError, match=r"empty holds no runs; `python -m sfr_fa\.run`"):
+    with refused("empty", "python -m sfr_fa.run"):
         page_of(tmp_path / "empty", folder=tmp_path)
     (tmp_path / "table.csv").write_text("nonsense")
     (tmp_path / "table.json").write_text("{}")
-    with pytest.raises(InputError, match=r"no run can be read: .*table"):
+    with refused("no run", "table"):
         page_of(tmp_path / "table.csv", folder=tmp_path)
     assert not (tmp_path / "page.html").exists()
 
 
 def test_one_bad_argument_is_not_passed_over(folder, tmp_path):
-    with pytest.raises(InputError, match="nowhere holds no runs"):
+    with refused("nowhere", "no runs"):
         page_of(folder, tmp_path / "nowhere", folder=tmp_path)
 
 

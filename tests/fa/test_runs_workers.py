@@ -24,6 +24,7 @@ from sfr_fa.runs.store import SUFFIX
 from sfr_fa.runs.workers import ATTEMPTS, Workers, job_queue, local_workers
 from sfr_theory.errors import InputError
 from tests.fa.tiny import contents, run_config, start, write_config
+from tests.refusals import refused
 
 SBATCH = """#!/bin/sh
 cp "$1" "{folder}/job-$$.sh"
@@ -243,7 +244,7 @@ def test_there_is_no_dashboard_unless_asked_for(tmp_path, options, pages):
 
 
 def test_options_that_dask_jobqueue_does_not_know(tmp_path):
-    with pytest.raises(InputError, match=r"dask-jobqueue does not accept these --cluster-options: .*colour"):
+    with refused("--cluster-options", "colour"):
         run_config(
             write_config(tmp_path / "tiny.py"), tmp_path / "r", slurm=True, cluster_options=("colour=red",)
         )

@@ -12,7 +12,7 @@ from sfr_fa.engines import EpisodeLimit, make_engine
 from sfr_fa.environments.adapters import OneHot, WithFeatures
 from sfr_fa.feature_spaces import DiscreteFeatures
 from sfr_fa.tasks import LinearTask
-from sfr_theory.errors import InputError
+from tests.refusals import refused
 
 SPACE = DiscreteFeatures([[0, 0], [1, 0], [0, 1]])
 TASKS = [LinearTask([0, 1]), LinearTask([-1, 1]), LinearTask([1, 0])]
@@ -85,9 +85,8 @@ def test_several_are_evaluated_in_one():
     engine = several(2)
     engine.run_task(TASKS[0], 2000)
     assert engine.evaluate(TASKS[0], episodes=1, environment=lake()).returns.tolist() == [1.0]
-    with pytest.raises(InputError) as caught:
+    with refused("environment="):
         engine.evaluate(TASKS[0])
-    assert "environment=" in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -103,9 +102,8 @@ def test_several_are_evaluated_in_one():
     ],
 )
 def test_what_cannot_be_run_gets_a_sentence(make, place):
-    with pytest.raises(InputError) as caught:
+    with refused(place):
         make()
-    assert place in str(caught.value)
 
 
 def test_limits_of_the_environments_hold():

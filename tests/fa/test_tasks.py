@@ -141,10 +141,6 @@ class TestRewards:
             np.testing.assert_allclose(task.reward(phi), total, rtol=0, atol=1e-14)
         assert not isinstance(sample_general_task(rng), AdditiveReward)
 
-    def test_additive_functions(self):
-        task = AdditiveTask((np.sin, np.square))
-        assert task.reward([0.3, 2.0]) == pytest.approx(math.sin(0.3) + 4.0)
-
     @pytest.mark.parametrize(
         "best_of_two",
         [

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from proofs_checks import composition, counterexamples, ledger
+from proofs_checks import counterexamples, ledger
 from proofs_checks.counterexamples import (
     COUNTEREXAMPLES,
     ERROR_UNDER_SOURCE,
@@ -21,13 +21,12 @@ from proofs_checks.counterexamples import (
     iterate_operator,
 )
 from sfr_theory import check_gpi_bound
-from sfr_theory.arithmetic import exact_array, fraction
+from sfr_theory.arithmetic import exact_array
 from sfr_theory.bounds import STATEMENTS
 from sfr_theory.claims import Verdict
 from sfr_theory.files import load_problem
 from sfr_theory.mdp import TransferProblem
 from sfr_theory.solve import optimal, policy_xi
-from sfr_theory.transfer import evaluate
 
 each_example = pytest.mark.parametrize("example", COUNTEREXAMPLES, ids=lambda example: example.name)
 
@@ -135,28 +134,6 @@ def test_a_damaged_file_is_found_out(
         if claim == "thm1/kernel-meaningless" and damage.startswith("another"):
             continue  # it needs one instance, and the changed one may be another
         assert ledger.run_proof(ledger.collect()[claim]).result.verdict is Verdict.INCONCLUSIVE, claim
-
-
-@pytest.mark.parametrize("gamma", composition.GAMMAS)
-@pytest.mark.parametrize("steps", [3, 7, 11])
-def test_the_family_fails_for_every_odd_number_of_steps(gamma: Fraction, steps: int) -> None:
-    evaluation = evaluate(composition.family(gamma, steps))
-    assert evaluation.gpi_policy[composition.START] == 0  # wait
-    even = evaluate(composition.family(gamma, steps + 1))
-    assert even.gpi_policy[composition.START] == 1  # go
-
-
-def test_the_family_converges_in_the_class_but_not_in_xi() -> None:
-    gamma = Fraction(9, 10)
-    errors, jumps = [], []
-    for steps in (3, 9, 15):
-        problem = composition.family(gamma, steps)
-        terms = STATEMENTS["thm2/printed-value-norm"](evaluate(problem))
-        errors.append(fraction(terms.epsilon[()]))
-        following = composition.family(gamma, steps + 1)
-        jumps.append(np.abs(following.approximations - problem.approximations).max())
-    assert errors == [composition.DELTA * gamma**n for n in (3, 9, 15)]
-    assert min(jumps) > 8  # xi itself jumps by almost gamma/(1-gamma) for ever
 
 
 def test_iterating_the_operator_from_a_solution_stays_there() -> None:

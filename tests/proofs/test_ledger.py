@@ -29,6 +29,7 @@ from sfr_theory.claims import (
     head,
 )
 from sfr_theory.errors import InputError
+from tests.refusals import refused
 
 ROOT = Path(__file__).parents[2]
 
@@ -341,9 +342,9 @@ def test_selection_by_id_and_by_prefix() -> None:
 
 
 def test_an_unknown_id_is_bad_input_and_near_ones_are_named() -> None:
-    with pytest.raises(InputError, match=r"thm2/printd.*did you mean thm2/printed"):
+    with refused("thm2/printd", "did you mean thm2/printed"):
         ledger.select(["thm2/printd"])
-    with pytest.raises(InputError, match="lists them all"):
+    with refused("lists them all"):
         ledger.select(["@@@"])
     with pytest.raises(InputError) as many:
         ledger.select(["thm2/sharp-valu"])

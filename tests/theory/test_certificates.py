@@ -13,7 +13,6 @@ from sfr_theory.certificates import Ceiling, best_multipliers, conical_value, la
 from sfr_theory.operators import bellman_q, q_from_xi
 from sfr_theory.random_mdp import FAMILIES, Shape
 from sfr_theory.solve import optimal
-from sfr_theory.tightness import attaining_code_problem, attaining_problem
 from sfr_theory.transfer import evaluate, evaluate_all_ties, evaluate_batch
 from tests.strategies import arrays, problems, small_fractions
 from tests.theory.examples import hidden_error, one_state
@@ -171,27 +170,6 @@ def test_the_residual_certificates_are_attained(gamma):
         left, right = sides(name, evaluation)
         assert left == right > 0, name
         assert left > right * Fraction(999, 1000)  # a smaller constant fails
-
-
-@pytest.mark.parametrize("gamma", GAMMAS)
-@pytest.mark.parametrize(("d", "epsilon"), [(1, 0), (0, 1), (1, 1), (3, "1/7")])
-def test_the_sources_certificate_is_attained_where_the_sharp_bound_is(gamma, d, epsilon):
-    evaluation = evaluate(attaining_problem(gamma, d, epsilon))
-    left, right = sides("certificate/sources-value", evaluation)
-    assert left == right == sides("thm2/sharp-value", evaluation)[1]
-
-
-@pytest.mark.parametrize("gamma", GAMMAS)
-@pytest.mark.parametrize("gap", [0, 1, "2/3"])
-@pytest.mark.parametrize(("d", "epsilon"), [(0, 0), (1, 0), (0, 1), (2, "1/3")])
-def test_the_bound_for_codes_is_attained(gamma, gap, d, epsilon):
-    if (gap, d, epsilon) == (0, 0, 0):
-        return
-    evaluation = evaluate(attaining_code_problem(gamma, gap, d, epsilon))
-    g, rho, distance, eps = (Fraction(x) for x in (gamma, gap, d, epsilon))
-    right = 2 / (1 - g) * (rho + g * distance + eps)
-    assert sides("thm2/code-value", evaluation) == (right, right)
-    assert sides("thm2/code", evaluation) == (g * right, g * right)
 
 
 def test_the_lookahead_is_the_bellman_operator():

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sfr_theory.cli import require_writable, write_atomic, write_json
-from sfr_theory.errors import InputError
+from tests.refusals import refused
 
 
 def test_a_link_is_followed(tmp_path):
@@ -35,7 +35,7 @@ def test_a_pipe_is_written_to(tmp_path):
 @pytest.mark.parametrize("name", ["file/x.json", "file/deeper/x.json"])
 def test_what_cannot_be_written_is_said_first(tmp_path, name):
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="cannot write"):
+    with refused("cannot write"):
         require_writable(str(tmp_path / name))
 
 

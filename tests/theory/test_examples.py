@@ -9,7 +9,6 @@ import pytest
 
 from sfr_theory.arithmetic import exact_array, fraction, rational
 from sfr_theory.checks import gpi_learning, theorem_1
-from sfr_theory.errors import InputError
 from sfr_theory.examples import (
     antipodal_sweeps,
     coin_behind_two_doors,
@@ -24,6 +23,7 @@ from sfr_theory.examples import (
 from sfr_theory.learning import FeatureEstimate, Harmonic, learn_q, learn_xi
 from sfr_theory.operators import bellman_xi, q_from_xi
 from sfr_theory.solve import optimal, optimal_actions, policy_xi
+from tests.refusals import refused
 
 
 @pytest.mark.parametrize("length", [2, 4, 6])
@@ -100,7 +100,7 @@ def test_the_wave_turns_as_the_proof_says(horizon: int) -> None:
 
 
 def test_cycle_needs_an_even_length() -> None:
-    with pytest.raises(InputError, match="length is 3"):
+    with refused("length is 3"):
         two_entries_to_a_cycle(3)
 
 

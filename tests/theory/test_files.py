@@ -14,6 +14,7 @@ from sfr_theory.files import (
     problem_to_json,
     save_problem,
 )
+from tests.refusals import refused
 from tests.strategies import problems
 
 ROW = {"state": 0, "action": 0, "next_state": 0, "feature": 0, "probability": 1}
@@ -69,7 +70,7 @@ def test_bad_content(content, message, tmp_path):
         problem_from_json(content)
     path = tmp_path / "bad.json"
     path.write_text(json.dumps(content))
-    with pytest.raises(InputError, match=r"bad\.json: "):
+    with refused("bad.json:"):
         load_problem(path)
 
 
@@ -92,7 +93,7 @@ def test_files_that_are_not_json(content, message, tmp_path):
 
 
 def test_missing_file(tmp_path):
-    with pytest.raises(InputError, match=r"cannot read .*nowhere\.json: No such file"):
+    with refused("nowhere.json", "No such file"):
         load_problem(tmp_path / "nowhere.json")
 
 
@@ -112,7 +113,7 @@ def test_decimals_that_cannot_sum_to_one_are_normalised_and_text_is_not():
         "sources": [[1, 2, 3]],
     }
     assert fraction(problem_from_json(content).mdp.kernel[0, 0, 0, 0]) == Fraction(1, 3)
-    with pytest.raises(InputError, match="sum to"):
+    with refused("sum to"):
         problem_from_json(
             {**content, "transitions": [{**row, "probability": "0.3333333333"} for row in thirds]}
         )
@@ -143,5 +144,5 @@ def test_files_round_trip(tmp_path):
 
 def test_a_folder_that_cannot_be_written_gets_a_sentence(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="cannot write"):
+    with refused("cannot write"):
         save_problem(problem_from_json(PROBLEM), tmp_path / "file" / "problem.json")

@@ -5,14 +5,12 @@ import pytest
 from numpy.random import default_rng
 
 from sfr_theory.arithmetic import exact_array, float_array
-from sfr_theory.errors import InputError
-from sfr_theory.examples import antipodal_sweeps, coin_behind_two_doors, two_entries_to_a_cycle
+from sfr_theory.examples import coin_behind_two_doors
 from sfr_theory.learning import (
     Constant,
     FeatureEstimate,
     Harmonic,
     Path,
-    Polynomial,
     SlowDecay,
     TabularHysteresis,
     learn,
@@ -23,7 +21,7 @@ from sfr_theory.learning import (
     uniform_behaviour,
 )
 from sfr_theory.operators import q_from_xi
-from sfr_theory.solve import optimal, policy_xi
+from tests.refusals import refused
 
 
 def two_actions(next_values, threshold, kept=0):
@@ -75,40 +73,9 @@ def test_q_learning_and_sf_learning_keep_the_same_actions():
     assert all((rule.kept == rules[0].kept).all() for rule in rules)
 
 
-def swing_and_error(hysteresis):
-    """Of xi(t) late in a run of the oscillating example, and of its class at the end."""
-    example = two_entries_to_a_cycle(4)
-    mdp, count = example.mdp.to_float(), 20_000
-    path = antipodal_sweeps(4, count)
-    reward, initial = float_array(example.reward), float_array(example.initial)
-    checkpoints = np.arange(len(path) // 100, len(path) + 1, 24)
-    estimates = FeatureEstimate.known(mdp).along(path)
-    steps = Polynomial(0.75)(path.visit_number)
-    xi = learn_xi(mdp, path, reward, estimates, steps, initial, checkpoints, hysteresis)
-    late = xi[:, 0, 0, 1]
-    return np.ptp(late[len(late) // 2 :]), xi[-1], mdp, reward
-
-
-def test_the_oscillating_example_converges():
-    """Without the rule xi(t) swings by more than a tenth for ever; with it, to the xi of what is kept."""
-    swing, *_ = swing_and_error(None)
-    assert swing > 0.1
-    rule = TabularHysteresis(SlowDecay(1.0, 0.2), 6)
-    swing, xi, mdp, reward = swing_and_error(rule)
-    assert swing < 1e-3
-    np.testing.assert_allclose(xi, policy_xi(mdp, rule.kept), atol=2e-3)
-    assert np.abs(q_from_xi(xi, reward) - optimal(mdp, reward).q).max() < 2e-3
-
-
-def test_thresholds_that_fade_too_fast_do_not_help():
-    """tau = t^-30 is soon below the wave, which fades like exp(-c sum of rates): the swing goes on."""
-    swing, *_ = swing_and_error(TabularHysteresis(SlowDecay(1.0, 30), 6))
-    assert swing > 0.1
-
-
 @pytest.mark.parametrize(("scale", "kappa"), [(-1.0, 0.2), (1.0, 0.0), (float("nan"), 1.0)])
 def test_thresholds_must_fade(scale, kappa):
-    with pytest.raises(InputError, match="kappa"):
+    with refused("kappa"):
         SlowDecay(scale, kappa)
 
 
@@ -121,5 +88,5 @@ def test_a_rule_that_does_not_fit_is_refused(rule):
     path = sample_path(mdp, uniform_behaviour(mdp), 5, default_rng(0))
     estimates = FeatureEstimate.known(mdp).along(path)
     initial = float_array(example.initial)
-    with pytest.raises(InputError, match="4 states and thresholds"):
+    with refused("4 states and thresholds"):
         learn_xi(mdp, path, float_array(example.reward), estimates, np.ones(5), initial, np.array([5]), rule)

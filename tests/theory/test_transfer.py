@@ -11,11 +11,11 @@ from hypothesis import given
 from sfr_theory import transfer
 from sfr_theory.arithmetic import exact_array
 from sfr_theory.bounds import STATEMENTS
-from sfr_theory.errors import InputError
 from sfr_theory.mdp import FiniteMDP, TransferProblem
 from sfr_theory.random_mdp import FAMILIES, Shape
 from sfr_theory.solve import policy_xi
 from sfr_theory.transfer import evaluate, evaluate_all_ties, evaluate_batch
+from tests.refusals import refused
 from tests.strategies import problems
 from tests.theory.examples import equal_values, hidden_error, one_state
 
@@ -57,14 +57,14 @@ def test_ties_of_the_two_gpi_policies_are_not_crossed(monkeypatch):
         assert (e.gpi_xi == policy_xi(problem.mdp, e.gpi_policy)).all()
         assert (e.linear_gpi_xi == policy_xi(problem.mdp, e.linear_gpi_policy)).all()
     monkeypatch.setattr(transfer, "MAX_TIE_COMBINATIONS", 3)
-    with pytest.raises(InputError, match="4 combinations"):
+    with refused("4 combinations"):
         next(evaluate_all_ties(problem))
 
 
 @pytest.mark.parametrize(("limit", "allowed"), [(8, True), (7, False), (3, False)])
 def test_the_limit_counts_all_combinations(monkeypatch, limit, allowed):
     monkeypatch.setattr(transfer, "MAX_TIE_COMBINATIONS", limit)
-    with nullcontext() if allowed else pytest.raises(InputError, match="--ties first"):
+    with nullcontext() if allowed else refused("--ties first"):
         assert len(list(evaluate_all_ties(equal_values()))) == 8
 
 
@@ -79,7 +79,7 @@ def test_a_batch_adds_its_errors_to_the_true_xi():
 
 
 def test_floats_have_no_ties():
-    with pytest.raises(InputError, match="exact"):
+    with refused("exact"):
         next(evaluate_all_ties(equal_values().to_float()))
 
 
@@ -88,5 +88,5 @@ def test_too_many_ties_are_refused():
     kernel = np.zeros((states, actions, states, 1), dtype=int)
     kernel[:, :, 0, 0] = 1
     problem = TransferProblem(FiniteMDP(kernel, "1/2"), ["1"], [["1"]])
-    with pytest.raises(InputError, match="use a smaller MDP or --ties first"):
+    with refused("smaller MDP", "--ties first"):
         next(evaluate_all_ties(problem))
