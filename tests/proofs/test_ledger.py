@@ -538,14 +538,3 @@ def test_the_committed_page_is_up_to_date() -> None:
     assert shown == expected | waiting | {name: result.verdict.value for name, result in decided.items()}
     for name, result in decided.items():
         assert evidence[name] == ledger._markdown_cell(result.evidence).replace("\\|", "")
-
-
-@pytest.mark.slow
-def test_the_whole_ledger_is_as_expected(tmp_path: Path) -> None:
-    output = tmp_path / "ledger.json"
-    done = command("--json", str(output))
-    assert done.returncode == 0, done.stdout[-3000:]
-    content = json.loads(output.read_text())["claims"]
-    assert set(content) == set(CATALOGUE)
-    skipped = {name for name, entry in content.items() if entry["skipped"] is not None}
-    assert skipped == set() if smt.is_available() else skipped <= set(CATALOGUE)

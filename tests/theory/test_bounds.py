@@ -45,19 +45,6 @@ def test_the_absolute_norm_separates_policies_of_equal_value():
     assert all(left == 0 for left in worst.values())
 
 
-def test_hand_computed_terms():
-    """g = 1/2, R = (1, 0), R_1 = (0, 1), xi~ exact: GPI improves on pi_1 and takes action 0."""
-    problem = one_state(target=["1", "0"], sources=[["0", "1"]])
-    terms = STATEMENTS["thm2/sharp"](evaluate(problem))
-    assert (terms.left, terms.reward_distance, terms.epsilon) == (0, 1, 0)
-    assert terms.right == exact_array(["1"])[0]  # 2g/(1-g) g d = 2 * 1/2 * 1
-    # An error of 2 at action 1 under R: GPI takes it, V loses 2 (Q loses 1), eps_R = 2.
-    problem = one_state(target=["1", "0"], sources=[["0", "1"]], approximations=[[[["1", "1"], ["2", "2"]]]])
-    terms = STATEMENTS["thm2/sharp-value"](evaluate(problem))
-    assert (terms.left, terms.epsilon) == (2, 2)
-    assert terms.right == 10  # 2/(1-g) (g d + eps_R) = 4 (1/2 + 2)
-
-
 def misled(gamma="1/2"):
     """One state, action j emits feature j; R_0 = (2, 2, 0) is the nearest reward in the span of (1, 1, 0).
 
@@ -254,17 +241,6 @@ def test_one_problem_of_a_batch_beyond_float64_is_enough(broken):
         STATEMENTS["thm2/printed"](replace(e, **{broken: large}))
 
 
-def test_both_sharp_constants_are_attained_by_errors():
-    """R = (2, 0), d = 0, errors -1 and +1 tie the actions; the bad one comes first."""
-    problem = one_state(
-        target=["0", "2"], sources=[["0", "2"]], approximations=[[[["1", "3/2"], ["0", "3/2"]]]]
-    )
-    for name in ("thm2/sharp", "thm2/sharp-value"):
-        terms = STATEMENTS[name](evaluate(problem))
-        assert terms.left == terms.right
-        assert terms.left > 0
-
-
 @given(problems(with_vectors=True))
 def test_statements_that_should_hold_do_exactly(problem):
     evaluation = evaluate(problem)
@@ -281,15 +257,6 @@ def test_statements_that_should_hold_do_on_every_family(family, gamma):
     evaluation = evaluate_batch(batch.mdps, batch.target, batch.sources, batch.perturbation)
     for name in HOLDING:
         assert STATEMENTS[name](evaluation).holds.all(), name
-
-
-@given(problems(max_states=3))
-def test_the_sharp_bound_is_sharper(problem):
-    evaluation = evaluate(problem)
-    right = {name: STATEMENTS[name](evaluation).right for name in STATEMENTS}
-    assert right["thm2/sharp"] <= right["thm2/corrected"]
-    assert right["thm2/sharp-affine"] <= right["thm2/sharp"]
-    assert right["thm2/sharp-value-affine"] <= right["thm2/sharp-value"]
 
 
 @given(problems(max_states=3, with_vectors=True))
@@ -328,9 +295,3 @@ def test_scale_and_shift_of_a_source_cost_nothing():
     assert STATEMENTS["thm2/sharp"](evaluate(problem)).reward_distance > 0
     flipped = one_state(target=["1", "0"], sources=[["0", "1"]])
     assert STATEMENTS["thm2/sharp-affine"](evaluate(flipped)).reward_distance == exact_array(["1/2"])[0]
-
-
-def test_ratio_of_zero_sides():
-    terms = STATEMENTS["thm2/sharp"](evaluate(one_state(target=["1", "0"], sources=[["1", "0"]])))
-    assert terms.ratio == 0
-    assert STATEMENTS["thm2/printed"](evaluate(hidden_error())).ratio == np.inf
