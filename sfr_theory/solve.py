@@ -128,10 +128,11 @@ def _starting_policy(mdp: Dynamics, r: Array) -> Array:
     rows = transition.reshape(*batch, states * actions, states)
     columns = float_array(r).reshape(*batch, -1, states * actions).swapaxes(-1, -2)
     q = columns
-    for _ in range(STARTING_SWEEPS):
-        q = rows @ q.reshape(*batch, states, actions, -1).max(axis=-2)
-        q *= gamma
-        q += columns
+    with np.errstate(over="ignore", invalid="ignore"):  # of fractions that no float holds
+        for _ in range(STARTING_SWEEPS):
+            q = rows @ q.reshape(*batch, states, actions, -1).max(axis=-2)
+            q *= gamma
+            q += columns
     policy = q.reshape(*batch, states, actions, -1).argmax(axis=-2)
     return policy.swapaxes(-1, -2).reshape(*batch, *tasks, states)
 

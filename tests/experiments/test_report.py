@@ -12,6 +12,7 @@ from experiments import demo, report
 from sfr_fa.analysis import figures
 from sfr_fa.runs.store import RunFolder
 from sfr_theory.errors import InputError
+from tests import commands
 from tests.experiments import browser
 from tests.experiments.synthetic import (
     AGENTS,
@@ -120,8 +121,7 @@ def test_other_content_gets_a_sentence(tmp_path, name, content):
 
 
 def test_a_missing_folder_exits_with_2(tmp_path):
-    command = [sys.executable, "-m", "experiments.report", "--data", str(tmp_path / "nowhere")]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    result = commands.run("experiments.report", "--data", tmp_path / "nowhere")
     assert result.returncode == 2
     assert result.stderr.startswith("error: there is no folder")
 

@@ -2,14 +2,13 @@
 
 import json
 import re
-import subprocess
-import sys
 from html.parser import HTMLParser
 
 import pytest
 
 from sfr_fa import report
 from sfr_fa.runs import load, publish
+from tests import commands
 from tests.experiments import browser
 from tests.experiments.synthetic import agent, key_of, rising, setting, write_run
 from tests.refusals import refused
@@ -89,8 +88,7 @@ def test_one_bad_argument_is_not_passed_over(folder, tmp_path):
 
 
 def test_the_command(folder, tmp_path):
-    command = [sys.executable, "-m", "sfr_fa.report", str(folder), "--output", str(tmp_path / "out.html")]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    result = commands.run("sfr_fa.report", folder, "--output", tmp_path / "out.html")
     assert result.returncode == 0, result.stderr
     assert re.search(r"wrote .*out\.html, \d+ kB", result.stdout)
 

@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 from collections.abc import Callable
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
@@ -29,6 +28,7 @@ from sfr_theory.claims import (
     head,
 )
 from sfr_theory.errors import InputError
+from tests import commands
 from tests.refusals import refused
 
 ROOT = Path(__file__).parents[2]
@@ -351,14 +351,8 @@ def test_an_unknown_id_is_bad_input_and_near_ones_are_named() -> None:
     assert str(many.value).count("thm2/") == 1 + 3
 
 
-def command(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "proofs_checks", *arguments],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        check=False,
-    )
+def command(*arguments: object) -> subprocess.CompletedProcess[str]:
+    return commands.run("proofs_checks.__main__", *arguments)
 
 
 def test_the_command_exits_with_2_for_bad_input(tmp_path: Path) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from fractions import Fraction
 from pathlib import Path
 
@@ -20,6 +18,7 @@ from sfr_theory.claims import Verdict
 from sfr_theory.examples import frozen_overestimate
 from sfr_theory.learning import Constant, Harmonic
 from sfr_theory.operators import q_from_xi
+from tests import commands
 from tests.refusals import refused
 
 SMALL = Settings(mdps=3, states=3, actions=2, features=3, steps=60_000, gamma=0.5)
@@ -262,9 +261,7 @@ def test_a_run_that_is_too_short_says_so_and_is_no_failure(capsys: pytest.Captur
     ],
 )
 def test_bad_input_exits_2_with_a_sentence(arguments: list[str], sentence: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "sfr_theory.check_convergence", *arguments], capture_output=True, text=True
-    )
+    done = commands.run("sfr_theory.check_convergence", *arguments)
     assert done.returncode == 2
     assert sentence in done.stderr
     assert "Traceback" not in done.stderr
@@ -283,9 +280,6 @@ def test_the_smallest_beta_ends() -> None:
 
 
 def test_json_on_standard_output_is_only_json() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "sfr_theory.check_convergence", "--claim", "cor1", "--json", "-"],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+    done = commands.run("sfr_theory.check_convergence", "--claim", "cor1", "--json", "-")
     assert list(json.loads(done.stdout)["claims"]) == ["cor1/isometry-corrected"]
     assert "cor1/isometry-corrected" in done.stderr

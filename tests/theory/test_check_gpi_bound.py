@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 from dataclasses import fields, replace
 from fractions import Fraction
 
@@ -19,6 +17,7 @@ from sfr_theory.files import load_problem, problem_to_json, save_problem
 from sfr_theory.mdp import TransferProblem
 from sfr_theory.random_mdp import Shape
 from sfr_theory.transfer import evaluate
+from tests import commands
 from tests.refusals import refused
 from tests.theory.examples import equal_values, hidden_error
 
@@ -26,14 +25,8 @@ PRINTED = ["thm2/printed", "thm2/printed-value-norm"]
 
 
 def run(tmp_path, *arguments):
-    command = [
-        sys.executable,
-        "-m",
-        "sfr_theory.check_gpi_bound",
-        "--counterexamples",
-        str(tmp_path / "found"),
-    ]
-    return subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
+    usual = ("--counterexamples", tmp_path / "found", "--workers", "1")
+    return commands.run("sfr_theory.check_gpi_bound", *usual, *arguments)
 
 
 def test_a_run_refutes_what_is_printed_and_supports_the_rest(tmp_path):

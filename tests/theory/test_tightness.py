@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from fractions import Fraction
 from pathlib import Path
 
@@ -39,6 +38,7 @@ from sfr_theory.tightness import (
     worst_loss,
 )
 from sfr_theory.transfer import evaluate, evaluate_all_ties
+from tests import commands
 
 GAMMAS = ("1/10", "1/2", "9/10", "99/100")
 BUDGETS = (SHARP, PRINTED, EXACT_XI, JOINT)
@@ -318,13 +318,8 @@ def test_the_command_fails_when_the_bound_is_not_attained(monkeypatch: pytest.Mo
         (["--seed", "-1"], "--seed is -1"),
     ],
 )
-def test_bad_input_gets_one_sentence_and_exit_code_2(
-    arguments: list[str], sentence: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(sys, "argv", ["check_tightness", *arguments])
-    with pytest.raises(SystemExit) as exit_info:
-        cli.run(check_tightness.main, check_tightness.Options, "sfr_theory.check_tightness", "")
-    assert exit_info.value.code == cli.EXIT_BAD_INPUT
-    message = capsys.readouterr().err
-    assert sentence in message
-    assert message.count("\n") == 1
+def test_bad_input_gets_one_sentence_and_exit_code_2(arguments: list[str], sentence: str) -> None:
+    done = commands.run("sfr_theory.check_tightness", *arguments)
+    assert done.returncode == cli.EXIT_BAD_INPUT
+    assert sentence in done.stderr
+    assert done.stderr.count("\n") == 1
