@@ -1,4 +1,4 @@
-"""A utility of two features at once in an environment of others: MountainCar, "return to the valley"."""
+"""A utility of two features at once in someone else's environment: MountainCar, "return to the valley"."""
 
 import functools
 import warnings

@@ -7,7 +7,7 @@ In the order of the paper:
 
     prop2/well-defined-corrected   xi_1 ~ xi_2 implies T_xi xi_1 ~ T_xi xi_2; ties are harmless
     prop2/contraction    ||T_R [xi] - T_R [eta]||_R <= gamma ||[xi] - [eta]||_R, by lemma/max-difference
-    prop2/bellman-on-q   Q of (T_xi xi) = T (Q of xi), so T_R is the Bellman operator in other clothes
+    prop2/bellman-on-q   Q of (T_xi xi) = T (Q of xi), so T_R is the Bellman operator under another name
     prop2/fixed-point-corrected    one fixed point, and iteration from anywhere converges to it
 
 What is *not* true is that T_xi contracts xi itself: where two actions tie in value but differ in xi, an

@@ -27,7 +27,7 @@ from sfr_theory.mdp import FiniteMDP
 from sfr_theory.operators import bellman_xi_policy
 
 SETTINGS = Settings(mdps=4, steps=200_000)
-"""So many steps that constant step sizes have levelled off, which is what tells them from decreasing ones."""
+"""Enough steps for constant step sizes to level off, which is what tells them from decreasing ones."""
 
 
 @cache

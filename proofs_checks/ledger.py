@@ -211,7 +211,7 @@ def _outcomes(names: list[str], workers: int) -> Iterable[Outcome]:
             try:
                 yield done.result()
             except BrokenProcessPool:
-                died = "a process that ran proofs died, perhaps for want of memory; try --workers 1"
+                died = "a process that ran proofs died, perhaps because memory ran out; try --workers 1"
                 claim = CATALOGUE[submitted[done]]
                 yield Outcome(claim, CheckResult(Verdict.INCONCLUSIVE, died), None)
 

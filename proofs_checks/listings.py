@@ -273,7 +273,7 @@ PROOFS: tuple[Proof, ...] = (
     refuted("alg/racer-three-settings",
             lambda: miscount_fact("values of alpha", len(RACER_RATES["learning_rate"]), 3),
             "the printed table",
-            broken("alpha_w has not three",
+            broken("alpha_w does not have three",
                    lambda: miscount_fact("alpha_w", len(RACER_RATES["reward_learning_rate"]), 3))),
     refuted("alg/racer-feature-range", lambda: torus_facts(sympy.Rational(1, 2)),
             "attained between (0, 0) and (1/2, 1/2). The paper normalises to [0, 1] and does not say by "

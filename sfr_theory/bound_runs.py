@@ -29,7 +29,7 @@ CHUNK = 100
 SHRUNK_CANDIDATES = 2
 LARGEST_EPSILON = 1e6
 SURE_REFUTATION = 100
-"""So many adversarial problems of three states and more refute what is false: a tenth and more violate it."""
+"""This many adversarial problems with three states or more refute what is false: every tenth violates it."""
 
 Ties = Literal["first", "worst"]
 

@@ -27,7 +27,7 @@ In `gpi/linear` (eq:gpi_guarantee) R_0 is the linear reward nearest to R and GPI
 R_0; that is the reading under which it holds. The two printed ones are false: their error is measured
 under R_i while GPI reads it under R, and A_R also separates policies of equal value.
 
-All functions take an `SolvedProblem` of one problem or of a batch, in either arithmetic.
+All functions take a `SolvedProblem` of one problem or of a batch, in either arithmetic.
 
 **What float64 cannot decide.** Rounding may blur a comparison by some S |R| |xi| 2^-46 / (1-g)^2, which grows
 like (1-g)^-3; no left side is larger than 2 max|R|/(1-g). While the blur is far below that, two sides that

@@ -95,8 +95,8 @@ def main(options: Options) -> int:
     short = [outcome.claim.id for outcome in outcomes if outcome.skipped is Skipped.TOO_SHORT]
     if short:
         console.print(
-            f"Undecided, for runs this short do not tell convergence from its contrary: {', '.join(short)}. "
-            f"--steps {max(Settings.steps, 10 * options.steps)} may."
+            f"Undecided, because runs this short cannot tell convergence from its opposite: "
+            f"{', '.join(short)}. --steps {max(Settings.steps, 10 * options.steps)} may."
         )
     if options.json:
         claims = {outcome.claim.id: outcome.to_json() for outcome in outcomes}

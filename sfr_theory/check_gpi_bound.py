@@ -79,7 +79,7 @@ class Options:
     mdp: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
     """Check a problem of your own instead (repeatable): a JSON file, see `sfr_theory/files.py`."""
     approximations: str | None = None
-    """The xi~_i of the problem of --mdp, such as you have learned them: an NPZ file with one array of shape
+    """The xi~_i of the problem of --mdp, as you have learned them: an NPZ file with one array of shape
     (sources, states, actions, features). They take the place of those in the JSON file."""
     json: str | None = None
     """Write the results as JSON to this file; - is standard output."""
@@ -337,8 +337,8 @@ def undecided_sentence(summaries: list[BoundSummary]) -> str:
         f"{summary.claim.id} ({summary.undecided})" for summary in summaries if summary.undecided
     )
     return (
-        f"Undecided, for the rounding of float64 is not small beside the values of these problems: {listed}; "
-        "--exact decides them."
+        f"Undecided, because the rounding of float64 is not small beside the values of these problems: "
+        f"{listed}; --exact decides them."
     )
 
 

@@ -23,7 +23,7 @@ from sfr_fa.agents.schedules import set_rate
 from sfr_theory.errors import InputError
 
 FEW = 6
-"""So many modules are faster one by one than stacked by torch.func.vmap."""
+"""Up to this many modules are faster one by one than stacked by torch.func.vmap."""
 
 OptimiserFactory = Callable[[Iterable[nn.Parameter]], Optimizer]
 

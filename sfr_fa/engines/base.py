@@ -156,7 +156,7 @@ class Engine:
     def continue_task(self, steps: int, callback: Callback | None = None, *, every: int = 1000) -> TaskResult:
         """Learn the current task for `steps` more steps: the episode in progress, too, goes on.
 
-        run_task(task, m) and continue_task(n) make the steps of run_task(task, m + n), to the bit. The result
+        run_task(task, m) and continue_task(n) take the steps of run_task(task, m + n), to the bit. The result
         is that of the n steps.
         """
         self._check_steps(steps, every)

@@ -1,4 +1,4 @@
-"""Features for environments of others.
+"""Features for environments that others have written.
 
 `FeaturesFromVectorReward` wraps a MO-Gymnasium environment: its vector reward becomes the features, and the
 scalar reward is a utility of them, linear or not. `WithFeatures` wraps any Gymnasium environment and
@@ -56,7 +56,7 @@ class FeaturesFromVectorReward(_FeatureWrapper):
     """A MO-Gymnasium environment whose vector reward is the features phi, rewarded by `utility.reward(phi)`.
 
     Without a `feature_space`, the box of the environment's `reward_space` is taken. A component that is
-    always c there (the -1 a step of deep-sea-treasure) is declared to lie between 0 and c, as a box needs
+    always c there (the -1 per step of deep-sea-treasure) is declared to lie between 0 and c, as a box needs
     some width.
     """
 

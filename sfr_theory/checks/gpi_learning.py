@@ -16,7 +16,7 @@ each iteration. Exact stored xi_k have Q_k <= T Q_k, so eta = 0 and the limit is
 
 **What the listings do.** They do not freeze: a stored policy c that was chosen is updated, too, greedily for
 its own task ("if c != i: update theta_c"). In the example that misleads the frozen variant this repairs the
-over-estimate, for it is chosen until it is no longer too large. So the example shows that Theorem 1, whose
+over-estimate, since it is chosen until it is no longer too large. So the example shows that Theorem 1, whose
 targets are greedy for what is learned, does not extend to GPI targets by itself; it does not show that the
 listings fail.
 

@@ -185,7 +185,7 @@ def test_rounding_by_hand():
         problem = one_state(target=[reward, 0.0], sources=[[source, 0.0]], approximations=approximations)
         e = evaluate(problem.to_float())
         assert e.rounding == 64 * unit * 1 * 3 * (8 + 2) * 4
-        # max|R| / (1-g) is 2 |R|; so much larger approximations blur it.
+        # max|R| / (1-g) is 2 |R|; approximations that much larger blur it.
         edge = 2 * abs(reward) / (LARGE * 64 * unit * 3 * 4)
         for factor, blurred in ((0.99, False), (1.01, True)):
             large = replace(e, approximations=np.full((1, 1, 2, 2), factor * edge))

@@ -311,7 +311,7 @@ def test_listing_step_by_step() -> None:
     assert run.path.actions.tolist() == [1]
     # Current policy: target e_1 + 0.5 xi_1(b): b is the GPI action, though a is greedy for policy 1 alone.
     assert np.array_equal(run.values[1, 0, 1], 0.5 * np.array([1.0, 1.0]) + 0.5 * np.array([0.5, 1.5]))
-    # Source policy: target e_1 + 0.5 xi_0(a), for a is its own greedy action under its own R_0.
+    # Source policy: target e_1 + 0.5 xi_0(a), since a is its own greedy action under its own R_0.
     assert np.array_equal(run.values[0, 0, 1], 0.75 * np.array([4.0, 1.0]) + 0.25 * np.array([0.0, 2.0]))
     assert np.array_equal(run.values[:, 0, 0], stored[:, 0, 0])
 
