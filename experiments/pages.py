@@ -1,7 +1,7 @@
 """Pages about the results, made from the published tables: `python -m experiments.pages`.
 
     docs/results.md, results/README.md   experiments/templates/results.md and published.md, filled in
-    README.md                            the main table, between <!-- results --> and <!-- /results -->
+    README.md, docs/kernel.md            their tables, between <!-- results --> and <!-- /results -->
     results/figures                      every figure, as SVG and PNG
 
 Every number in a template is a call of one of the functions of `Findings`, such as
@@ -34,8 +34,9 @@ from sfr_theory import cli
 from sfr_theory.claims import Verdict
 from sfr_theory.errors import InputError
 
-README = Path("README.md")
-PAGES = {str(README): "overview.md", "docs/results.md": "results.md", "results/README.md": "published.md"}
+SECTIONS = {"README.md": "overview.md", "docs/kernel.md": "kernel.md"}
+"""Page of which a part is made -> template of that part."""
+PAGES = {**SECTIONS, "docs/results.md": "results.md", "results/README.md": "published.md"}
 """Page -> template."""
 SECTION = re.compile(r"(?<=<!-- results -->\n).*?(?=<!-- /results -->)", re.DOTALL)
 FIGURES = "figures"
@@ -123,8 +124,9 @@ class Findings:
         return Markup(f"**{found[f'results/{claim}']}**")
 
     def count(self, verdict: str) -> int:
-        """How many empirical claims have a verdict."""
-        return Counter(outcome.result.verdict for outcome in self.outcomes)[Verdict(verdict)]
+        """How many empirical claims of the paper have a verdict."""
+        of_paper = (outcome for outcome in self.outcomes if not outcome.claim.is_ours)
+        return Counter(outcome.result.verdict for outcome in of_paper)[Verdict(verdict)]
 
     def agreement(self) -> str:
         """How many printed pairs agree, of those that were run."""
@@ -133,10 +135,12 @@ class Findings:
 
 
 def page_text(page: Path, template: str, findings: Findings) -> str:
-    """What belongs into a page: all of it, or the section of README.md."""
+    """What belongs into a page: all of it, or one section between others that were written by hand."""
     made = render(template, **findings.for_page(page))
-    if page != README:
+    if page.as_posix() not in SECTIONS:
         return made
+    if not page.is_file():
+        raise InputError(f"there is no {page}, where a table goes; run this in the folder of the project")
     whole = page.read_text(encoding="utf-8")
     if not SECTION.search(whole):
         raise InputError(f"{page} has no lines <!-- results --> and <!-- /results -->, where its table goes")

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from sfr_theory.claims import Claim, Gravity, Kind, Verdict
 
 PROVED, SUPPORTED, NEEDS_ASSUMPTION, REFUTED, REPRODUCED, NOT_REPRODUCED, INCONCLUSIVE, NOT_CHECKED = Verdict
-_, EXPERIMENT, READING, CORRECTION, RESULT, STEP = Kind
+_, EXPERIMENT, READING, CORRECTION, RESULT, STEP, PREDICTION = Kind
 THEOREM, ASSUMPTION, SLIP = Gravity
 THEOREM_2_STEPS = (
     "thm2/step-greedy",
@@ -505,6 +505,12 @@ EXPERIMENTS = Section("Experimental results", (
           "Hypothesis: xi is easier to approximate than psi", NOT_CHECKED, EXPERIMENT),
     Claim("results/p-values", "fig:results_total_reward",
           "The 163 printed p-values", NOT_REPRODUCED, EXPERIMENT),
+    Claim("results/interactions-kernel-above-csfr", "",
+          "Racer with interactions: SFR-K is above CSFR on the same network, by 8 % or more on parity",
+          NOT_CHECKED, PREDICTION),
+    Claim("results/additive-no-loss", "",
+          "Racer, additive rewards: SFR-K is within 3 % of CSFR on the same network",
+          NOT_CHECKED, PREDICTION),
 ))  # fmt: skip
 
 SECTIONS = (

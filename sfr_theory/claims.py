@@ -79,6 +79,7 @@ class Kind(StrEnum):
     CORRECTION = "correction"  # of a statement of the paper
     RESULT = "result"  # what the paper does not treat
     STEP = "step"  # of a proof
+    PREDICTION = "prediction"  # of an experiment of ours; decided by results
 
     @property
     def is_ours(self) -> bool:
@@ -165,7 +166,7 @@ class Outcome:
         expected, verdict = self.claim.expected, self.result.verdict
         if self.skipped:
             return True
-        if self.claim.kind is Kind.EXPERIMENT:
+        if self.claim.kind in (Kind.EXPERIMENT, Kind.PREDICTION):
             return verdict in UNDECIDED or expected in (Verdict.NOT_CHECKED, verdict)
         return verdict is (expected if self.method is None else self.method.at_best(expected))
 

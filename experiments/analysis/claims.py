@@ -1,4 +1,6 @@
-"""The paper's empirical claims, judged by results: `python -m experiments.analysis.claims`.
+"""The paper's empirical claims, and predictions of ours, judged by results.
+
+    python -m experiments.analysis.claims
 
 A claim is a conjunction of findings, each about total returns (or those of the first or last tasks):
 
@@ -46,6 +48,8 @@ from sfr_theory.claims import CheckResult, Method, Outcome, Verdict, outcome_tab
 
 LATE_TASKS = 100
 """How many count as the end: the last third."""
+INTERACTIONS = "racer_interactions"
+KERNEL, SAME_NETWORK = "SFR-K", "CSFR, 1 x 128"
 SINGLE_LINEAR, SINGLE_GENERAL = Place("single_task", "linear"), Place("single_task", "general")
 
 REPRODUCED, NOT_REPRODUCED = Verdict.REPRODUCED, Verdict.NOT_REPRODUCED
@@ -58,7 +62,7 @@ class Finding:
 
     verdict: Verdict
     sentence: str
-    points_the_papers_way: bool | None = None
+    points_the_claims_way: bool | None = None
     runs: tuple[Run, ...] = ()
     repetitions: int = 0
     """The smallest number that it rests on."""
@@ -72,7 +76,9 @@ class Finding:
 
 
 def full_size(experiment: str) -> tuple[int, int]:
-    """Tasks and steps of the paper's experiment."""
+    """Tasks and steps of the paper's experiment, or of ours in its environment."""
+    if experiment == INTERACTIONS:
+        return paper.RACER_SIZE
     printed = (table for place, table in compare.PRINTED.items() if place.experiment == experiment)
     return next(((table.tasks, table.steps) for table in printed), paper.OBJECT_SIZE)
 
@@ -117,7 +123,7 @@ def above(
 def ahead(results: Results, place: Place, first: str, second: str) -> Finding:
     """The first agent has the higher mean; contradicted only by a significant difference."""
     finding = above(results, place, first, second)
-    if finding.verdict is INCONCLUSIVE and finding.points_the_papers_way:
+    if finding.verdict is INCONCLUSIVE and finding.points_the_claims_way:
         return replace(finding, verdict=REPRODUCED)
     return finding
 
@@ -128,9 +134,9 @@ def alike(results: Results, place: Place, first: str, second: str) -> Finding:
     if found is None:
         return finding
     if not found.can_be_significant:
-        return replace(finding, verdict=INCONCLUSIVE, points_the_papers_way=None)
+        return replace(finding, verdict=INCONCLUSIVE, points_the_claims_way=None)
     verdict = NOT_REPRODUCED if found.is_significant else REPRODUCED
-    return replace(finding, verdict=verdict, points_the_papers_way=not found.is_significant)
+    return replace(finding, verdict=verdict, points_the_claims_way=not found.is_significant)
 
 
 def highest(results: Results, place: Place, best: str) -> Finding:
@@ -163,15 +169,22 @@ def within(interval: Interval, low: float, high: float) -> Verdict:
     return NOT_REPRODUCED if interval.high < low or interval.low > high else INCONCLUSIVE
 
 
+def ratio(
+    results: Results, place: Place, first: str, second: str, low: float, high: float, where: str
+) -> Finding:
+    """The ratio of two agents' returns lies between two numbers."""
+    found = results.ratio(place, first, second)
+    if not found.repetitions:
+        return absent(results, place, first, second)
+    points = low <= found.estimate <= high if math.isfinite(found.estimate) else None
+    words = sentence("ratio", first=first, second=second, where=where, ratio=found)
+    return Finding(within(found, low, high), words, points, results.at(place), found.repetitions)
+
+
 def ratio_at(results: Results, level: int, low: float, high: float) -> Finding:
     """SF / SFR at a level of non-linearity lies between two numbers."""
-    place = Place("nonlinearity", f"level_{level}")
-    found = results.ratio(place, "SF", "SFR")
-    if not found.repetitions:
-        return absent(results, place, "SF", "SFR")
-    points = low <= found.estimate <= high if math.isfinite(found.estimate) else None
-    words = sentence("ratio_at", error=paper.LEVELS[level], ratio=found)
-    return Finding(within(found, low, high), words, points, results.at(place), found.repetitions)
+    where = f"at error {paper.LEVELS[level]:g}"
+    return ratio(results, Place("nonlinearity", f"level_{level}"), "SF", "SFR", low, high, where)
 
 
 def ratio_falls(results: Results) -> Finding:
@@ -233,7 +246,7 @@ def combine(findings: Sequence[Finding]) -> CheckResult:
     if all(finding.is_full_scale for finding in checked):
         supported = all(finding.verdict is REPRODUCED for finding in findings)
         return CheckResult(REPRODUCED if supported else INCONCLUSIVE, evidence, scope, details)
-    ways = [finding.points_the_papers_way for finding in findings]
+    ways = [finding.points_the_claims_way for finding in findings]
     direction = sentence("direction", paper=ways.count(True), other=ways.count(False), all=len(ways))
     return CheckResult(INCONCLUSIVE, f"{direction}: {evidence}", scope, details)
 
@@ -287,6 +300,11 @@ def _cause(results: Results) -> CheckResult:
         if run
     }
     return CheckResult(NOT_CHECKED, sentence("cause", means=means), _scope([run] if run and means else []))
+
+
+def _kernel_over_csfr(results: Results, kind: str, low: float, high: float) -> Finding:
+    """A prediction of experiments/configs/racer_interactions.py."""
+    return ratio(results, Place(INTERACTIONS, kind), KERNEL, SAME_NETWORK, low, high, f"on {kind} tasks")
 
 
 PAIR_VERDICTS = {
@@ -380,6 +398,11 @@ CHECKS: Mapping[str, Check] = {
     "results/single-task": _all(*_above(SINGLE_LINEAR, "SFR", "SF"), *_above(SINGLE_GENERAL, "SFR", "SF")),
     "results/easier-approximation": _cause,
     "results/p-values": _all_p_values,
+    "results/interactions-kernel-above-csfr": _all(
+        partial(_kernel_over_csfr, kind="parity", low=1.08, high=math.inf),
+        *_above(Place(INTERACTIONS, "mixed"), KERNEL, SAME_NETWORK),
+    ),
+    "results/additive-no-loss": _all(partial(_kernel_over_csfr, kind="additive", low=0.97, high=1.03)),
 }
 """Claim id -> what decides it."""
 

@@ -30,6 +30,7 @@ from sfr_fa.analysis.compare import (  # noqa: F401 (names of this module, too)
     agent_in,
     best_rates,
     effects,
+    paired_p,
     per_task,
     ratio,
     reference_agent,

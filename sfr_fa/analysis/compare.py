@@ -93,11 +93,24 @@ def versus(
 
 def ratio(run: Run | None, setting: str, agent: str, reference: str) -> Interval:
     """Total return of one agent over that of another, in the repetitions that both have."""
+    totals = _paired_totals(run, setting, agent, reference)
+    return statistics.ratio_of_means(*totals) if totals else ABSENT
+
+
+def paired_p(run: Run | None, setting: str, agent: str, reference: str) -> float:
+    """p of the differences of total returns, in the repetitions that both have."""
+    totals = _paired_totals(run, setting, agent, reference)
+    return statistics.paired_p_value(*totals) if totals else math.nan
+
+
+def _paired_totals(
+    run: Run | None, setting: str, agent: str, reference: str
+) -> tuple[FloatArray, FloatArray] | None:
     first, second = (agent_in(run, setting, label) for label in (agent, reference))
     if first is None or second is None:
-        return ABSENT
+        return None
     common = sorted(set(first.trials) & set(second.trials))
-    return statistics.ratio_of_means(first.totals_of(common), second.totals_of(common))
+    return first.totals_of(common), second.totals_of(common)
 
 
 @dataclass(frozen=True)

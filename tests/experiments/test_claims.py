@@ -92,7 +92,20 @@ def write_single(folder, sf):
     return write_run(folder, "single_task", parts, returns, "paper", (TASKS, STEPS, REPETITIONS))
 
 
+def write_interactions(folder, kernel, size=(TASKS, STEPS, REPETITIONS)):
+    """SFR-K at these levels, against 100 on the same network."""
+
+    def returns(place, setup, repetition, rng):
+        return np.full(size[0], kernel[place] if setup["label"] == claims.KERNEL else 100.0 + repetition / 10)
+
+    setups = [agent(claims.SAME_NETWORK, "CSFR"), agent(claims.KERNEL, "SFR")]
+    parts = [(setting(kind, "racer", "racer"), setups) for kind in ("additive", "mixed", "parity")]
+    return write_run(folder, claims.INTERACTIONS, parts, returns, "paper", size)
+
+
 FALLING = (0.98, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4)
+
+AS_PREDICTED = {"additive": 99.0, "mixed": 105.0, "parity": 112.0}
 
 
 @pytest.fixture(scope="module")
@@ -102,6 +115,7 @@ def like_the_paper(tmp_path_factory):
         write(folder, name)
     write_levels(folder, FALLING)
     write_single(folder, {"linear": 50.0, "general": 50.0})
+    write_interactions(folder, AS_PREDICTED)
     return folder
 
 
@@ -147,7 +161,7 @@ def test_smaller_runs_only_point_somewhere(tmp_path):
     assert not {r.verdict for r in found.values()} & {Verdict.REPRODUCED, Verdict.NOT_REPRODUCED}
     evidence = {name.removeprefix("results/"): result.evidence for name, result in found.items()}
     for name in ("object-linear-sfr-best", "nonlinearity-trend", "nonlinearity-half", "racer-sf-below-q"):
-        assert "no verdict; the results point the paper's way" in evidence[name]
+        assert "no verdict; the results point the claim's way" in evidence[name]
     assert "no verdict; the results point the other way" in evidence["racer-csfr-best"]
     assert "Less than the paper's scale" in evidence["p-values"]
 
@@ -200,6 +214,22 @@ def test_single_tasks_must_agree_for_both_kinds_of_reward(tmp_path):
     assert verdict(tmp_path, "single-task") is Verdict.NOT_REPRODUCED
     write_single(tmp_path / "same", {"linear": 50.0, "general": 100.0})
     assert verdict(tmp_path / "same", "single-task") is Verdict.INCONCLUSIVE
+
+
+@pytest.mark.parametrize(
+    ("kernel", "above", "no_loss"),
+    [
+        (AS_PREDICTED, Verdict.REPRODUCED, Verdict.REPRODUCED),
+        ({**AS_PREDICTED, "parity": 106.0}, Verdict.NOT_REPRODUCED, Verdict.REPRODUCED),
+        ({**AS_PREDICTED, "mixed": 98.0}, Verdict.NOT_REPRODUCED, Verdict.REPRODUCED),
+        ({**AS_PREDICTED, "mixed": 100.5}, Verdict.INCONCLUSIVE, Verdict.REPRODUCED),
+        ({**AS_PREDICTED, "additive": 95.0}, Verdict.REPRODUCED, Verdict.NOT_REPRODUCED),
+    ],
+)
+def test_predictions_of_the_kernel_rows(tmp_path, kernel, above, no_loss):
+    write_interactions(tmp_path, kernel)
+    assert verdict(tmp_path, "interactions-kernel-above-csfr") is above
+    assert verdict(tmp_path, "additive-no-loss") is no_loss
 
 
 def test_highest_of_all_needs_all(tmp_path):

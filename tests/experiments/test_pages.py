@@ -110,7 +110,9 @@ def results(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     returns = rising(lambda place, label: OBJECT_LEVELS[label], 12)
     write(tmp_path / "runs", returns)
-    (tmp_path / "README.md").write_text("before\n<!-- results -->\nold\n<!-- /results -->\nafter\n")
+    (tmp_path / "docs").mkdir()
+    for page in pages.SECTIONS:
+        (tmp_path / page).write_text("before\n<!-- results -->\nold\n<!-- /results -->\nafter\n")
     return tmp_path / "results"
 
 
@@ -122,7 +124,7 @@ def write(folder, returns, **more):
 
 def test_pages_are_written_and_stay(results):
     assert pages.main(pages.Options(check=True)) == 1
-    assert not Path("docs").exists()
+    assert not Path("docs/results.md").exists()
     assert pages.main(pages.Options()) == 0
     readme, docs = Path("README.md").read_text(), Path("docs/results.md").read_text()
     assert readme.startswith("before\n<!-- results -->\n| tasks |")
@@ -138,7 +140,9 @@ def test_pages_are_written_and_stay(results):
 
 def test_more_results_make_a_page_out_of_date(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "README.md").write_text("<!-- results -->\n<!-- /results -->\n")
+    (tmp_path / "docs").mkdir()
+    for page in pages.SECTIONS:
+        (tmp_path / page).write_text("<!-- results -->\n<!-- /results -->\n")
     write(tmp_path / "first", lambda *_: [1.0] * 12, leave_out={key_of(PLACE, AGENTS[1], 2)})
     pages.main(pages.Options())
     write(tmp_path / "second", lambda *_: [1.0] * 12)

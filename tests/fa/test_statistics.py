@@ -179,6 +179,17 @@ def test_ratio_of_means():
         statistics.ratio_of_means(x, y[:2])
 
 
+def test_paired_test_by_hand():
+    """Of the 2^5 ways to give signs to the ranks 1 to 5, 3 on either side sum to 2 or less."""
+    y = np.array([10.0, 40.0, 20.0, 50.0, 30.0])
+    x = y + np.array([3.0, -2.0, 4.0, 1.0, 5.0])
+    assert statistics.paired_p_value(x, y) == pytest.approx(2 * 3 / 2**5)
+    assert statistics.paired_p_value(y, y) == 1
+    assert math.isnan(statistics.paired_p_value([], []))
+    with refused("4 repetitions", "5", "both have"):
+        statistics.paired_p_value(x[:4], y)
+
+
 def test_a_ratio_to_nothing_or_less_is_undefined():
     assert math.isnan(statistics.ratio_of_means([1.0, 1.0], [-1.0, 0.5]).estimate)
     shaky = statistics.ratio_of_means([1.0, 1.0], [-1.0, 2.0])
