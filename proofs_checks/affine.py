@@ -16,7 +16,7 @@ import numpy as np
 from proofs_checks.argument import Step, broken, proved
 from proofs_checks.instances import supports
 from proofs_checks.proof import Broken, Proof
-from proofs_checks.smt import entails
+from proofs_checks.smt import entails, real
 from proofs_checks.symbolic import identity, symbolic_mdp
 from sfr_theory.bounds import STATEMENTS, Bound, BoundTerms, SolvedProblem
 from sfr_theory.claims import CheckResult, Method, Verdict
@@ -45,8 +45,6 @@ def _any_scale(bound: Bound) -> Bound:
 
 
 def affine_steps(scale_may_be_negative: bool = False) -> Iterator[Step]:
-    import z3
-
     mdp = symbolic_mdp(R=(2,), a=(), c=())
     r = mdp.expected_reward(mdp.given["R"])
     a, c = mdp.given["a"], mdp.given["c"]
@@ -55,7 +53,7 @@ def affine_steps(scale_may_be_negative: bool = False) -> Iterator[Step]:
         mdp.discounted(r * a[()] + c[()]) * (1 - mdp.gamma[()]),
         mdp.discounted(r) * a[()] * (1 - mdp.gamma[()]) + c[()] * mdp.det,
     )
-    first, second, scale, shift = (z3.Real(name) for name in ("Q", "Q'", "a", "shift"))
+    first, second, scale, shift = (real(name) for name in ("Q", "Q'", "a", "shift"))
     yield entails(
         "with a > 0 the order of policies stays, so pi_i is optimal for a r_i + c too, and its xi is the "
         "same: T2' holds with a r_i + c in the place of r_i, for every a > 0 and c",

@@ -30,7 +30,17 @@ import numpy as np
 from proofs_checks.argument import Step, broken, every, proved
 from proofs_checks.gpi_bound import FULL, LOWERED, policy_values
 from proofs_checks.proof import Broken, Proof
-from proofs_checks.smt import Formula, at_most, entails, equal, max_over_last_axis, number, reals, within
+from proofs_checks.smt import (
+    Formula,
+    at_most,
+    entails,
+    equal,
+    max_over_last_axis,
+    number,
+    real,
+    reals,
+    within,
+)
 from sfr_theory.arithmetic import Array, fraction
 from sfr_theory.bounds import STATEMENTS
 from sfr_theory.claims import CheckResult, Method, Verdict
@@ -77,9 +87,7 @@ def _read(case: _Case, r: Array) -> tuple[Array, Array, list[Formula]]:
 
 def residual_steps(of_values: bool, factor: Fraction = FULL) -> Iterator[Step]:
     """`high` and `low` are any bounds on D."""
-    import z3
-
-    high, low = z3.Reals("high low")
+    high, low = (real(name) for name in ("high", "low"))
     for case in _cases():
         r = reals("r", 2, 2)
         read, ahead, greedy = _read(case, r)
@@ -97,9 +105,7 @@ def residual_steps(of_values: bool, factor: Fraction = FULL) -> Iterator[Step]:
 
 def greedy_residual_steps(gain_factor: Fraction = FULL, loss_factor: Fraction = FULL) -> Iterator[Step]:
     """`gain` is any bound on max_a T U - W, `low` one on D(s, pi(s)), which is T U(s, 0) - U(s, 0)."""
-    import z3
-
-    gain, low = z3.Reals("gain low")
+    gain, low = (real(name) for name in ("gain", "low"))
     for case in _cases():
         r = reals("r", 2, 2)
         read, ahead, greedy = _read(case, r)
@@ -122,9 +128,7 @@ def greedy_residual_steps(gain_factor: Fraction = FULL, loss_factor: Fraction = 
 
 def ceiling_steps(optimal_sources: bool = True) -> Iterator[Step]:
     """Q* <= B with two sources; `rest` is any bound on r - sum_i r_i."""
-    import z3
-
-    rest = z3.Real("rest")
+    rest = real("rest")
     for case, first, second in itertools.product(_cases(), PAIRS, PAIRS):
         r, sources = reals("r", 2, 2), (reals("r_1", 2, 2), reals("r_2", 2, 2))
         best, is_best = case.optimal(r)
@@ -146,9 +150,7 @@ def sources_steps() -> list[Step]:
 
 
 def floor_steps() -> Iterator[Step]:
-    import z3
-
-    low = z3.Real("low")
+    low = real("low")
     for case in _cases():
         r = reals("r", 2, 2)
         read, ahead, greedy = _read(case, r)
@@ -159,9 +161,7 @@ def floor_steps() -> Iterator[Step]:
 
 def code_steps(of_values: bool, factors: tuple[Fraction, ...] = (FULL, FULL, FULL)) -> Iterator[Step]:
     """T2'': GPI reads values of r' with errors, the loss is under r; `factors` of rho, d' and eps."""
-    import z3
-
-    rho, d, eps = z3.Reals("rho d eps")
+    rho, d, eps = (real(name) for name in ("rho", "d", "eps"))
     rho_factor, distance_factor, epsilon_factor = factors
     for case, policy in itertools.product(_cases(), map(np.array, PAIRS)):
         r, seen, r_i, error = (reals(name, 2, 2) for name in ("r", "r'", "r_i", "error"))

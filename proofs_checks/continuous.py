@@ -24,7 +24,7 @@ from sympy import Expr, Rational, oo
 
 from proofs_checks.argument import Step, broken, every, proved, refuted
 from proofs_checks.proof import Proof
-from proofs_checks.smt import Formula, absolute, entails, equal, maximum, number, reals
+from proofs_checks.smt import Formula, absolute, entails, equal, maximum, number, real, reals
 from proofs_checks.symbolic import determinant, identity, symbolic_mdp, unknowns
 from proofs_checks.xi_definition import PHI, bounded_reading, integral
 from sfr_theory.arithmetic import Array, exact_array
@@ -60,9 +60,7 @@ def in_unit_interval(phi: Formula) -> list[Formula]:
 
 
 def partition_steps(code: Code = tent, indices: range = range(CENTRES)) -> Iterator[Step]:
-    import z3
-
-    phi = z3.Real("phi")
+    phi = real("phi")
     yield entails(
         "sum_j u_j(phi) = 1 for every phi in [0, 1]",
         in_unit_interval(phi),
@@ -71,9 +69,7 @@ def partition_steps(code: Code = tent, indices: range = range(CENTRES)) -> Itera
 
 
 def reproduces_steps(code: Code = tent, indices: range = range(CENTRES)) -> Iterator[Step]:
-    import z3
-
-    phi = z3.Real("phi")
+    phi = real("phi")
     centres = np.array([number(j * DELTA) for j in indices], dtype=object)
     yield entails(
         "sum_j x_j u_j(phi) = phi for every phi in [0, 1]",
@@ -143,9 +139,7 @@ def decomposition_steps(joint_reward: Callable[[Array, Array], Array]) -> Iterat
 
 def cell_steps(code: Code = tent) -> Iterator[Step]:
     """The code on the cell [x_i, x_{i+1}] in the coordinate t."""
-    import z3
-
-    t = z3.Real("t")
+    t = real("t")
 
     def on_cell(i: int) -> Step:
         expected = [1 - t if j == i else t if j == i + 1 else number(Fraction(0)) for j in range(CENTRES)]
@@ -246,9 +240,7 @@ def hoelder_facts(density: Expr) -> Iterator[Step]:
 
 def clip_steps(truth_may_be_negative: bool = False) -> Iterator[Step]:
     """Entry by entry; weighted with any |R| and summed it stays an inequality."""
-    import z3
-
-    truth, approximation = z3.Real("xi"), z3.Real("xi~")
+    truth, approximation = real("xi"), real("xi~")
     yield entails(
         "|max(0, xi~) - xi| <= |xi~ - xi| where xi >= 0",
         [] if truth_may_be_negative else [truth >= 0],

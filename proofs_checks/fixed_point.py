@@ -40,6 +40,7 @@ from proofs_checks.smt import (
     max_over_last_axis,
     maximum,
     number,
+    real,
     reals,
     within,
 )
@@ -63,9 +64,7 @@ def operator(mdp: SymbolicMDP, xi: Array, selection: tuple[int, ...]) -> Array:
 
 
 def max_difference_steps(factor: Fraction = Fraction(1)) -> Iterator[Step]:
-    import z3
-
-    f, g, bound = reals("f", 4), reals("g", 4), z3.Real("bound")
+    f, g, bound = reals("f", 4), reals("g", 4), real("bound")
     yield entails(
         "|f_a - g_a| <= bound for all a gives |max f - max g| <= bound",
         within(f - g, bound),
@@ -142,9 +141,7 @@ def contraction_steps(
     modulus: Callable[[Formula], Formula], next_states: tuple[int, ...] = (2, 3)
 ) -> Iterator[Step]:
     """The paper's chain on one row p(. | s, a), which is all that one entry of T Q depends on."""
-    import z3
-
-    gamma, distance = z3.Real("gamma"), z3.Real("distance")
+    gamma, distance = real("gamma"), real("distance")
     for states in next_states:
         p, q, other = reals("p", states), reals("Q_xi", states, 2), reals("Q_eta", states, 2)
         gap = max_over_last_axis(q) - max_over_last_axis(other)
@@ -156,10 +153,8 @@ def contraction_steps(
 
 
 def fixed_point_steps(gamma_may_be_one: bool = False) -> Iterator[Step]:
-    import z3
-
     P, r = reals("P", 2, 2, 2), reals("r", 2, 2)
-    first, second, gamma = reals("Q", 2, 2), reals("Q'", 2, 2), z3.Real("gamma")
+    first, second, gamma = reals("Q", 2, 2), reals("Q'", 2, 2), real("gamma")
     in_range = [gamma >= 0, gamma <= 1] if gamma_may_be_one else discount(gamma)
     yield entails(
         "Q = T Q and Q' = T Q' give Q = Q'",
@@ -170,7 +165,7 @@ def fixed_point_steps(gamma_may_be_one: bool = False) -> Iterator[Step]:
         ],
         equal(first, second),
     )
-    error, following, step = (z3.Real(name) for name in ("error", "following", "step"))
+    error, following, step = (real(name) for name in ("error", "following", "step"))
     yield entails(
         "error_n <= error_{n+1} + step_n and error_{n+1} <= gamma error_n give error_n <= step_n/(1-gamma); "
         "with step_n <= gamma^n step_0 the iterates are Cauchy; the space is complete "
@@ -185,11 +180,9 @@ def fixed_point_steps(gamma_may_be_one: bool = False) -> Iterator[Step]:
 
 def policy_operator_steps(modulus: Callable[[Formula], Formula]) -> Iterator[Step]:
     """One row p(. | s, a) and one feature; the policy is stochastic."""
-    import z3
-
     p, pi = reals("p", 3), reals("pi", 3, 2)
     difference = reals("xi-eta", 3, 2)
-    gamma, distance = z3.Real("gamma"), z3.Real("distance")
+    gamma, distance = real("gamma"), real("distance")
     on_policy = (pi * difference).sum(axis=1)
     yield entails(
         "an average over actions is no larger: |sum_a' pi(a' | s') (xi - eta)(s', a', phi)| <= ||xi - eta||",

@@ -45,6 +45,7 @@ from proofs_checks.smt import (
     max_over_last_axis,
     maximum,
     number,
+    real,
     reals,
     within,
 )
@@ -79,9 +80,7 @@ def reward_distance_steps(factor: Fraction = FULL) -> Iterator[Step]:
 
 def greedy_steps(factor: Fraction = FULL) -> Iterator[Step]:
     """Three actions at one state, two sources; pi takes action 0, which relabelling achieves."""
-    import z3
-
-    true, approximate, eps = reals("Q", 2, 3), reals("Q~", 2, 3), z3.Real("eps")
+    true, approximate, eps = reals("Q", 2, 3), reals("Q~", 2, 3), real("eps")
     upper, read = (_upper_envelope(q) for q in (true, approximate))
     yield entails(
         "U(s, pi(s)) >= max_a U(s, a) - 2 eps",
@@ -92,10 +91,8 @@ def greedy_steps(factor: Fraction = FULL) -> Iterator[Step]:
 
 def improvement_steps(factor: Fraction = FULL) -> Iterator[Step]:
     """One row p(. | s, a) over three next states; `best` is max_a U(s', a), `taken` is U(s', pi(s'))."""
-    import z3
-
     p, best, taken = reals("p", 3), reals("best", 3), reals("taken", 3)
-    gamma, eps = z3.Real("gamma"), z3.Real("eps")
+    gamma, eps = real("gamma"), real("eps")
     yield entails(
         "if U(s', pi(s')) >= max_a U(s', a) - 2 eps in every s', then T^pi U >= T U - 2 g eps",
         [*distribution(p), *discount(gamma), *at_most(best - 2 * eps, taken)],
@@ -108,10 +105,8 @@ def monotone_steps(forget_reward: bool = False) -> Iterator[Step]:
 
     Each Q_i = r + g E[Q_i(s', pi_i(s'))] reads the same r; with `forget_reward` each has an r of its own.
     """
-    import z3
-
-    p, q, gamma = reals("p", 2), reals("Q", 2, 2, 2), z3.Real("gamma")
-    shared = z3.Real("r")
+    p, q, gamma = reals("p", 2), reals("Q", 2, 2, 2), real("gamma")
+    shared = real("r")
     rewards = reals("r", 2) if forget_reward else [shared, shared]
     value = max_over_last_axis(_upper_envelope(q))
     policies = itertools.product(range(2), repeat=2)
@@ -137,12 +132,10 @@ def telescoping_steps(factor: Fraction = FULL) -> Iterator[Step]:
 
     Why: W = T U - c/(1-g) satisfies T^pi W >= W, and T^pi is monotone with fixed point Q^pi.
     """
-    import z3
-
     states = 3
     P, r = reals("P", states, states), reals("r", states)
     upper, improved, q = reals("U", states), reals("TU", states), reals("Q", states)
-    gamma, loss = z3.Real("gamma"), z3.Real("c")
+    gamma, loss = real("gamma"), real("c")
     assumptions = [
         *distributions(P),
         *discount(gamma),
@@ -157,7 +150,7 @@ def telescoping_steps(factor: Fraction = FULL) -> Iterator[Step]:
         assumptions,
         on_policy,
     )
-    row, here, own_reward = reals("p", states), z3.Real("TU(s,a)"), z3.Real("r(s,a)")
+    row, here, own_reward = reals("p", states), real("TU(s,a)"), real("r(s,a)")
     yield entails(
         "and Q^pi(s, a) >= T U(s, a) - c/(1-g) for the other actions",
         [
@@ -174,10 +167,8 @@ def telescoping_steps(factor: Fraction = FULL) -> Iterator[Step]:
 
 def contraction_steps(factor: Fraction = FULL) -> Iterator[Step]:
     """One row over three next states with two actions each."""
-    import z3
-
     p, optimal, upper = reals("p", 3), reals("Q*", 3, 2), reals("U", 3, 2)
-    gamma, distance = z3.Real("gamma"), z3.Real("distance")
+    gamma, distance = real("gamma"), real("distance")
     yield entails(
         "Q* - T U = T Q* - T U <= g ||Q* - U||",
         [*distribution(p), *discount(gamma), *within(optimal - upper, distance)],
@@ -190,11 +181,9 @@ def contraction_steps(factor: Fraction = FULL) -> Iterator[Step]:
 
 def transfer_steps(factor: Fraction = FULL) -> Iterator[Step]:
     """Two states, two actions; then one row. The values are V* and V_i*, and V^{pi_i} under the target."""
-    import z3
-
     P, r, r_i = reals("P", 2, 2, 2), reals("r", 2, 2), reals("r_i", 2, 2)
     optimal, source, value = reals("V*", 2), reals("V_i", 2), reals("V", 2)
-    gamma, d = z3.Real("gamma"), z3.Real("d")
+    gamma, d = real("gamma"), real("d")
     near = [*distributions(P), *discount(gamma), *within(r - r_i, d)]
     yield entails(
         "||V* - V_i*|| <= d_i/(1-g)",
@@ -224,7 +213,7 @@ def transfer_steps(factor: Fraction = FULL) -> Iterator[Step]:
         at_most(value, optimal),
     )
     row = reals("p", 2)
-    q, upper = z3.Real("Q"), z3.Real("U")
+    q, upper = real("Q"), real("U")
     yield entails(
         "so Q* - U <= Q* - Q^{pi_i} = g E[V* - V^{pi_i}] <= 2 g d_i/(1-g)",
         [
@@ -241,10 +230,8 @@ def transfer_steps(factor: Fraction = FULL) -> Iterator[Step]:
 
 def value_steps(factor: Fraction = FULL) -> Iterator[Step]:
     """At one state with two actions, pi taking action 0; D stands for ||Q* - U||."""
-    import z3
-
     optimal, upper, improved = reals("Q*", 2), reals("U", 2), reals("TU", 2)
-    gamma, eps, value, distance = (z3.Real(name) for name in ("gamma", "eps", "V", "D"))
+    gamma, eps, value, distance = (real(name) for name in ("gamma", "eps", "V", "D"))
     yield entails(
         "V* - V^pi <= ||Q* - U|| + 2 eps/(1-g), since V^pi(s) = Q^pi(s, pi(s))",
         [
@@ -280,10 +267,8 @@ def sharp_steps(
 
     The GPI policy takes action 0 in both states: relabelling the actions of a state achieves that.
     """
-    import z3
-
     r, r_i, error = reals("r", 2, 2), reals("r_i", 2, 2), reals("error", 2, 2)
-    d, eps = z3.Real("d"), z3.Real("eps")
+    d, eps = real("d"), real("eps")
     near = [*within(r - r_i, d), *within(error, eps)]
     for gamma, successors, policy in itertools.product(
         (Fraction(1, 2), Fraction(9, 10)),
@@ -327,9 +312,7 @@ def all_sharp_steps(of_values: bool) -> list[Step]:
 
 def corrected_steps(constant: int = 2) -> Iterator[Step]:
     """T2' and d <= D give the corrected printed form; D is min_i ||R - R_i||_p."""
-    import z3
-
-    gamma, d, printed, eps, loss = (z3.Real(name) for name in ("gamma", "d", "D", "eps", "loss"))
+    gamma, d, printed, eps, loss = (real(name) for name in ("gamma", "d", "D", "eps", "loss"))
     yield entails(
         "2g/(1-g) (g d + eps) <= 2/(1-g) (D + eps) where d <= D",
         [

@@ -25,7 +25,7 @@ import numpy as np
 
 from proofs_checks.argument import Step, broken, proved
 from proofs_checks.proof import Proof
-from proofs_checks.smt import at_most, discount, entails, maximum, number, reals
+from proofs_checks.smt import at_most, discount, entails, maximum, number, real, reals
 from sfr_theory.claims import Method
 
 FULL, LOWERED = Fraction(1), Fraction(999, 1000)
@@ -35,9 +35,7 @@ FULL, LOWERED = Fraction(1), Fraction(999, 1000)
 
 
 def comparison_steps(factor: Fraction = FULL, rate_may_exceed_one: bool = False) -> Iterator[Step]:
-    import z3
-
-    gamma, rate, b, rho, x, largest = (z3.Real(n) for n in ("gamma", "alpha", "b", "rho", "x", "largest"))
+    gamma, rate, b, rho, x, largest = (real(n) for n in ("gamma", "alpha", "b", "rho", "x", "largest"))
     rates = [rate >= 0] if rate_may_exceed_one else [rate >= 0, rate <= 1]
     visited = (1 - rate) * x + rate * (gamma * largest + b) + rho
     yield entails(
@@ -45,7 +43,7 @@ def comparison_steps(factor: Fraction = FULL, rate_may_exceed_one: bool = False)
         [*discount(gamma), *rates, x >= 0, x <= largest, (1 - gamma) * largest >= b],
         visited <= largest + rho,
     )
-    kept, start, target, spent = (z3.Real(n) for n in ("kept", "start", "target", "spent"))
+    kept, start, target, spent = (real(n) for n in ("kept", "start", "target", "spent"))
     yield entails(
         "unrolled: x <= P x_0 + (1-P) target + sum of rho, P the product of the 1 - alpha, survives a visit",
         [*rates, spent >= 0, rho >= 0, x <= kept * start + (1 - kept) * target + spent],
@@ -64,9 +62,7 @@ def comparison_steps(factor: Fraction = FULL, rate_may_exceed_one: bool = False)
 
 def bootstrap_steps(factor: Fraction = FULL) -> Iterator[Step]:
     """One next state with three actions; abar is action 0, which relabelling achieves."""
-    import z3
-
-    own, stored, excess = reals("Q", 3), reals("M", 3), z3.Real("c")
+    own, stored, excess = reals("Q", 3), reals("M", 3), real("c")
     best = np.array([maximum(pair) for pair in zip(own, stored, strict=True)], dtype=object)
     assumptions = [excess >= 0, *at_most(stored - own, excess), *at_most(best, best[0])]
     loss = number(factor) * excess
@@ -77,9 +73,7 @@ def bootstrap_steps(factor: Fraction = FULL) -> Iterator[Step]:
 
 def limit_steps(factor: Fraction = FULL) -> Iterator[Step]:
     """X: limsup of the averaged T M - Q_n; c: of (M - Q_n)^+; D: of the Q-learning twin minus Q_n."""
-    import z3
-
-    gamma, eta, x, c, d = (z3.Real(name) for name in ("gamma", "eta", "X", "c", "D"))
+    gamma, eta, x, c, d = (real(name) for name in ("gamma", "eta", "X", "c", "D"))
     nonnegative = [value >= 0 for value in (eta, x, c, d)]
     yield entails(
         "X <= g (X + eta) and c <= eta + X give c <= eta/(1-g)",

@@ -28,7 +28,7 @@ from proofs_checks.argument import Step, broken, proved, refuted, refutes, rejec
 from proofs_checks.counterexamples import LINEAR_READING
 from proofs_checks.gpi_bound import FULL, LOWERED
 from proofs_checks.proof import Broken, Proof
-from proofs_checks.smt import discount, distribution, entails, number, reals, within
+from proofs_checks.smt import discount, distribution, entails, number, real, reals, within
 from sfr_theory.arithmetic import Array, exact_array, fraction
 from sfr_theory.bounds import BoundTerms, SolvedProblem, gpi_linear
 from sfr_theory.claims import CheckResult, Method, Verdict
@@ -141,10 +141,8 @@ def distance_facts(rewards: Sequence[tuple[int, int]]) -> Iterator[Step]:
 
 def linear_steps(reward: Fraction = FULL, source: Fraction = FULL, error: Fraction = FULL) -> Iterator[Step]:
     """delta = ||r - r_i||, d = min_j ||r_i - r_j||; the factors lower the constants."""
-    import z3
-
     p, target, linear = reals("p", 3), reals("V", 3), reals("V_i", 3)
-    gamma, delta, d, eps, change = (z3.Real(name) for name in ("gamma", "delta", "d", "eps", "r-r_i"))
+    gamma, delta, d, eps, change = (real(name) for name in ("gamma", "delta", "d", "eps", "r-r_i"))
     yield entails(
         "||V - V_i|| <= delta/(1-g), for optimal values and for those of one policy (thm2/step-transfer), "
         "gives ||Q - Q_i|| <= delta + g delta/(1-g) = delta/(1-g)",
@@ -156,7 +154,7 @@ def linear_steps(reward: Fraction = FULL, source: Fraction = FULL, error: Fracti
         ],
         within((change + gamma * (p @ (target - linear))) * (1 - gamma), number(reward) * delta),
     )
-    best, best_linear, gpi, gpi_linear_task = (z3.Real(name) for name in ("Q*", "Q_i*", "Q^pi", "Q_i^pi"))
+    best, best_linear, gpi, gpi_linear_task = (real(name) for name in ("Q*", "Q_i*", "Q^pi", "Q_i^pi"))
     yield entails(
         "with T2' for the linear task i, on which GPI reads the psi_j: "
         "||Q* - Q^pi|| <= 2/(1-g) (delta + g^2 d + g eps)",
@@ -172,9 +170,7 @@ def linear_steps(reward: Fraction = FULL, source: Fraction = FULL, error: Fracti
 
 
 def weaker_steps(constant: int = 2) -> Iterator[Step]:
-    import z3
-
-    gamma, delta, d, eps = (z3.Real(name) for name in ("gamma", "delta", "d", "eps"))
+    gamma, delta, d, eps = (real(name) for name in ("gamma", "delta", "d", "eps"))
     yield entails(
         "2 (delta + g^2 d + g eps) <= 2 (delta + d + eps)",
         [*discount(gamma), delta >= 0, d >= 0, eps >= 0],

@@ -8,7 +8,7 @@ solution (it is refuted, and the solution is the counterexample), or gives up wi
 The polynomial queries are small on purpose: an inequality with a symbolic kernel is stated for one row
 p(. | s, a) at a time, since a row is all that one entry of T Q depends on.
 
-z3 is an optional dependency and is imported where it is used.
+z3 is an optional dependency: only functions of this module import it, when they are called.
 """
 
 from __future__ import annotations
@@ -34,13 +34,18 @@ def is_available() -> bool:
     return importlib.util.find_spec("z3") is not None
 
 
-def reals(name: str, *shape: int) -> Array:
-    """An array of real unknowns."""
+def real(name: str) -> Formula:
+    """A real unknown."""
     import z3
 
+    return z3.Real(name)
+
+
+def reals(name: str, *shape: int) -> Array:
+    """An array of real unknowns."""
     array = np.empty(shape, dtype=object)
     for index in np.ndindex(*shape):
-        array[index] = z3.Real("_".join([name, *map(str, index)]))
+        array[index] = real("_".join([name, *map(str, index)]))
     return array
 
 

@@ -22,7 +22,7 @@ from sympy import Expr, Rational, oo
 
 from proofs_checks.argument import Step, broken, every, proved, refuted
 from proofs_checks.proof import Proof
-from proofs_checks.smt import absolute, at_most, entails, number, reals, within
+from proofs_checks.smt import absolute, at_most, entails, number, real, reals, within
 from proofs_checks.symbolic import (
     SymbolicMDP,
     identity,
@@ -149,10 +149,8 @@ def l1_facts(reward: Expr) -> Iterator[Step]:
 
 def bounded_reading(factor: Fraction = Fraction(1)) -> Step:
     """|sum over phi of R xi| <= sup |R| * (mass of xi), for non-negative xi on three cells of features."""
-    import z3
-
     xi, reward = reals("xi", 3), reals("R", 3)
-    bound = z3.Real("B")
+    bound = real("B")
     return entails(
         "|R| <= B and xi >= 0 give |sum over phi of R xi| <= B sum over phi of xi",
         [*at_most(0, xi), *within(reward, bound)],
