@@ -17,7 +17,7 @@ from sfr_fa.agents import (
     squares_averaged_over_dimensions,
 )
 from sfr_fa.agents.approximators import stacked_values
-from sfr_fa.agents.cumulants import TentCode, squares
+from sfr_fa.agents.cumulants import squares
 from sfr_fa.agents.readouts import LearnedReadout
 from sfr_fa.feature_codes import KernelCode
 from sfr_fa.feature_spaces import OBJECT_COLLECTION_FEATURES, DiscreteFeatures
@@ -278,17 +278,6 @@ def test_csfr_learns_the_values_of_the_interpolated_reward():
     np.testing.assert_allclose(weights_of(q)[0][:, 0], expected, rtol=0, atol=1e-10)
 
 
-def test_tent_code_sums_to_one_and_interpolates():
-    code = TentCode(BOX, 7)
-    features = np.random.default_rng(0).uniform(BOX.low, BOX.high, (50, 3))
-    tents = code.encode(features)
-    np.testing.assert_allclose(tents.sum(axis=-1), 1, atol=1e-12)
-    np.testing.assert_allclose((tents * code.centres).sum(axis=-1), features, atol=1e-12)
-    assert ((tents > 1e-12).sum(axis=-1) <= 2).all()
-    at_centre = code.encode(code.centres[:, 2])
-    np.testing.assert_allclose(at_centre, np.eye(7)[[2, 2, 2]], atol=1e-12)
-
-
 # --- Policies in one pass ---------------------------------------------------------------------------
 
 
@@ -310,34 +299,6 @@ def test_copies_tie_to_the_bit(approximator, groups, size, state_dim, dtype):
             state = torch.tensor(rng.normal(size=(1, state_dim)), dtype=dtype)
             q = agent._q(stacked_values(module, stacks, state)[:, 0], readout)
             assert (q == q[0]).all()
-
-
-@pytest.mark.parametrize("approximator", [LinearPerAction, FeatureSubnetworks])
-def test_the_stacked_pass_is_each_module_alone(approximator):
-    agent = small_agent("CSFR", approximator=approximator)
-    rng = np.random.default_rng(1)
-    for _ in range(5):
-        agent.start_task(some_task("CSFR", rng))
-        agent.learn(Transition(some_state(rng), 1, 0.5, some_features("CSFR", rng), some_state(rng), False))
-    state = torch.from_numpy(some_state(rng))
-    alone = torch.stack([module(state[None])[0] for module in agent.policies.modules])
-    np.testing.assert_allclose(agent.policies.values(state[None])[:, 0], alone.detach(), rtol=0, atol=1e-14)
-    assert len({w.sum().item() for w in agent.policies.parameters[next(iter(agent.policies.parameters))]}) > 1
-
-
-def test_subnetworks_are_separate_networks():
-    """Group k equals a plain torch network made of its own weights, and depends on no other."""
-    shape = ValueShape(4, 2, 3, 5)
-    module = FeatureSubnetworks(shape, np.random.default_rng(0))
-    states = torch.from_numpy(np.random.default_rng(1).normal(size=(6, 4)))
-    values = module(states).reshape(6, 2, 3, 5)
-    for k in range(3):
-        x = states
-        for layer in range(3):
-            x = torch.nn.functional.linear(x, module.weights[layer][k], module.biases[layer][k, 0])
-            x = x.relu() if layer < 2 else x
-        np.testing.assert_allclose(values[:, :, k].detach(), x.reshape(6, 2, 5).detach(), atol=1e-14)
-    assert [tuple(w.shape) for w in module.weights] == [(3, 20, 4), (3, 20, 20), (3, 10, 20)]
 
 
 class UserNetwork(torch.nn.Module):

@@ -11,6 +11,8 @@ from examples.own_world import environment as keys_and_doors
 from sfr_fa.agents import DivergedError, FeatureSubnetworks, make_agent, no_clip
 from sfr_fa.agents.gpi_policies import Recent
 from sfr_fa.engines import EpisodeLimit, make_engine
+from sfr_fa.engines.compiled import FILTER_FROM
+from sfr_fa.environments.object_collection import ObjectCollection
 from sfr_fa.feature_spaces import DiscreteFeatures
 from sfr_fa.tasks import LinearTask
 from sfr_theory.errors import InputError
@@ -41,11 +43,19 @@ def same_ending(one, other):
 
 
 @pytest.mark.parametrize("kind", ENGINES)
-@pytest.mark.parametrize("agent", AGENTS)
-def test_pieces_of_a_task_are_the_whole_task_to_the_bit(agent, kind):
+@pytest.mark.parametrize(
+    ("agent", "where", "tasks"),
+    [
+        *((agent, ObjectCollection, 3) for agent in AGENTS),
+        ("SF", ObjectCollection, FILTER_FROM + 1),
+        ("CSFR-R", short_racer, 2),
+        ("SFR", keys_and_doors, 2),
+    ],
+)
+def test_pieces_of_a_task_are_the_whole_task_to_the_bit(agent, where, tasks, kind):
     pieces = (1, 13, 26) if kind == "compiled" else (7, 13)
-    whole, parts = (engine_of(kind, agent, limit=EpisodeLimit(9)) for _ in range(2))
-    for _ in range(3):
+    whole, parts = (engine_of(kind, agent, where, limit=EpisodeLimit(9)) for _ in range(2))
+    for _ in range(tasks):
         task, same = next_task(whole, agent), next_task(parts, agent)
         at_once = whole.run_task(task, sum(pieces))
         results = [parts.run_task(same, pieces[0]), *(parts.continue_task(n) for n in pieces[1:])]
@@ -54,29 +64,6 @@ def test_pieces_of_a_task_are_the_whole_task_to_the_bit(agent, kind):
         assert at_once.episodes == sum(r.episodes for r in results) > 1
         assert at_once.total_reward == pytest.approx(sum(r.total_reward for r in results), abs=1e-12)
         assert [r.steps for r in results] == list(pieces)
-        same_ending(whole, parts)
-
-
-@pytest.mark.parametrize("kind", ENGINES)
-def test_pieces_in_the_racer_in_a_world_of_ones_own_and_with_the_filter(kind):
-    def racers():
-        return engine_of(kind, "CSFR-R", short_racer), LinearTask([1, 0, -1])
-
-    def worlds():
-        settings = {"seed": 3, "learning_rate": 0.05, "dtype": torch.float64}
-        return make_engine(kind, keys_and_doors(), "SFR", **settings), LinearTask([0, 1, 0, 1])
-
-    def many():
-        engine = engine_of(kind, "SF")
-        for _ in range(9):
-            engine.run_task(next_task(engine, "SF"), 10)
-        return engine, ONES
-
-    for make in (racers, worlds, many):
-        (whole, task), (parts, _) = make(), make()
-        actions = whole.run_task(task, 60).actions
-        results = [parts.run_task(task, 20), parts.continue_task(23), parts.continue_task(17)]
-        np.testing.assert_array_equal(actions, np.concatenate([r.actions for r in results]))
         same_ending(whole, parts)
 
 
@@ -348,14 +335,6 @@ def test_shapes_that_differ_are_named(tmp_path):
     make_agent("SFR", 6, 2, space).save(tmp_path / "agent")
     with refused("state_dim", "6", "7", "num_actions"):
         make_agent("SFR", 7, 3, space).load(tmp_path / "agent")
-
-
-def test_a_result_is_that_of_the_steps_of_its_call():
-    engine = engine_of("compiled", "SFR")
-    first, second = engine.run_task(ONES, 40), engine.continue_task(10)
-    assert (first.steps, second.steps) == (40, 10)
-    assert second.gpi_counts.sum() == 10
-    assert engine.agent.gpi_counts.sum() == 50
 
 
 # --- The page -----------------------------------------------------------------------------------------

@@ -192,13 +192,6 @@ def test_a_stored_engine_continues_bit_for_bit(agent, where, second, tmp_path):
     assert_same_agents(engine, copy, 0.0 if second == "compiled" else TOLERANCE)
 
 
-def test_values_are_those_of_the_agent():
-    _, (compiled, reference) = walk_both("SFR", steps=(40, 20))
-    state, _ = ObjectCollection().reset()
-    np.testing.assert_allclose(compiled.values(state), reference.values(state), atol=TOLERANCE)
-    assert compiled.values(state).shape == (2, 4)
-
-
 def test_float32_learns_as_float64_does_up_to_rounding():
     single, double = (
         engine_of("compiled", "SFR", dtype=dtype, epsilon=1.0) for dtype in (torch.float32, torch.float64)

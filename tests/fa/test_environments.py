@@ -544,13 +544,6 @@ class TestEncoding:
         assert state[119] == pytest.approx(math.exp(-math.pi / 20), rel=1e-13)
         assert state[110] == pytest.approx(math.exp(-5 * math.pi), rel=1e-13)
 
-    def test_racer_code_is_continuous_across_the_border(self):
-        before, after = (
-            RACER_LAYOUT.state_at(1 - 1e-9, 0.3, math.pi - 1e-9),
-            RACER_LAYOUT.state_at(0.0, 0.3, -math.pi),
-        )
-        np.testing.assert_allclose(before, after, atol=1e-7)
-
     @pytest.mark.parametrize("environment", [ObjectCollection, Racer])
     def test_sigma_is_an_option_of_an_environment(self, environment):
         """s^(0.1 / sigma) is the code of width sigma."""
