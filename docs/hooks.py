@@ -30,6 +30,8 @@ LISTED = ("results/README.md", "CONTRIBUTING.md", "CHANGELOG.md")
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
 UNKNOWN = {r"\\arg\\max": r"\\operatorname{arg\\,max}", r"\\[bB]igg?[lrm]?(?=\\[lr]Vert)": ""}
 """What the converter does not know, in words that it does."""
+LONG = 30
+"""Characters of a formula that may be wider than a phone."""
 
 
 def site_path(source: str) -> str:
@@ -116,4 +118,6 @@ def formula(match: re.Match[str]) -> str:
     text = html.unescape(match[2])
     for unknown, known in UNKNOWN.items():
         text = re.sub(unknown, known, text)
-    return convert(text.strip(), display="block" if match[1] == "div" else "inline")
+    made = convert(text.strip(), display="block" if match[1] == "div" else "inline")
+    # A line of text that is one formula scrolls on a phone (site.css).
+    return made if match[1] == "div" or len(text) < LONG else f'<span class="formula">{made}</span>'
