@@ -10,6 +10,8 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
+from tests.experiments import browser
+
 ROOT = Path(__file__).parent.parent
 
 
@@ -67,3 +69,15 @@ def test_the_site(site):
     assert site[theory].formulas > 0.95 * len(re.findall(r"\$\$?[^$]+\$\$?", source))
     assert not re.search(r"\\(frac|sum|xi|mathbb|arg|lVert)\b", theory.read_text())
     assert "sfr_fa.engines.make.make_engine" in site[pages["api/fa.html"]].ids
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    browser.CHROMIUM is None, reason="chromium is not on the PATH; the site was not looked at"
+)
+def test_the_site_on_screens_and_paper(site, tmp_path):
+    root = min(site, key=lambda path: len(path.parts)).parent
+    browser.check_screens(root / "index.html", tmp_path)
+    for name in ("results.html", "theory.html", "tutorial.html"):
+        assert browser.looked_at(root / name, tmp_path, "phone")["scroll"] == 0, name
+        assert not browser.looked_at(root / name, tmp_path, "dark")["faint"], name

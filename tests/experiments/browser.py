@@ -1,7 +1,7 @@
 """A page in headless Chromium: did its images render, does anything stick out or get clipped?
 
-`python -m tests.experiments.browser report/index.html FOLDER` leaves pictures of a page to look at: on a desktop, on a phone, in the
-dark, and as it is printed.
+`python -m tests.experiments.browser report/index.html FOLDER` leaves pictures of a page to look at: on a
+desktop, on a phone, in the dark, and as it is printed.
 """
 
 import html
@@ -109,67 +109,7 @@ DARK = "--blink-settings=preferredColorScheme=0"
 A4 = (718, 1047)
 """Pixels inside the margins of a centimetre."""
 SCREENS = {"desktop": (1280, 900), "phone": (390, 844), "dark": (1280, 900), "print": A4}
-# In a frame, since a window has a least width. Rules for paper are applied as if this were paper.
-INSPECT = """
-function printed(sheet) {
-  let rules;
-  try { rules = [...sheet.cssRules]; } catch { return; }
-  for (const rule of rules) {
-    if (rule.media?.mediaText.includes('print')) rule.media.mediaText = 'all';
-    else if (rule.media?.mediaText.includes('screen')) rule.media.mediaText = 'not all';
-    else if (rule.media && /dark/.test(rule.media.mediaText)) rule.media.mediaText = 'not all';
-  }
-}
-function channels(colour) {
-  const found = colour.match(/[\\d.]+/g)?.map(Number) ?? [0, 0, 0, 0];
-  return found.length < 4 ? [...found, 1] : found;
-}
-function luminance(rgb) {
-  const [r, g, b] = rgb.slice(0, 3).map((c) => c / 255).map((c) => (c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
-  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-}
-function ground(element, view) {
-  for (let at = element; at; at = at.parentElement) {
-    const colour = channels(view.getComputedStyle(at).backgroundColor);
-    if (colour[3] > 0.5) return colour;
-  }
-  return [255, 255, 255, 1];
-}
-function faint(page, view) {
-  const found = [];
-  for (const element of page.body.querySelectorAll('*')) {
-    const words = [...element.childNodes].filter((n) => n.nodeType === 3).map((n) => n.textContent.trim()).join('');
-    const style = view.getComputedStyle(element), box = element.getBoundingClientRect();
-    if (!words || !box.width || !box.height || style.visibility !== 'visible' || style.opacity < 1) continue;
-    if (element.closest('[hidden], script, style, button[aria-pressed=false], [disabled], .md-skip')) continue;
-    const ink = channels(element.closest('svg') ? style.fill : style.color);
-    const [high, low] = [ink, ground(element, view)].map(luminance).sort((a, b) => b - a);
-    const size = parseFloat(style.fontSize), large = size >= 24 || (size >= 18.6 && style.fontWeight >= 600);
-    const contrast = (high + 0.05) / (low + 0.05);
-    if (ink[3] > 0.3 && contrast < (large ? 3 : 4.5)) found.push(`${contrast.toFixed(1)}: ${words.slice(0, 40)}`);
-  }
-  return found;
-}
-window.onload = () => {
-  const frame = document.querySelector('iframe'), page = frame.contentDocument, view = frame.contentWindow;
-  if (PRINT) [...page.styleSheets].forEach(printed);
-  const visible = (e) => e.getBoundingClientRect().height > 0 && view.getComputedStyle(e).visibility === 'visible';
-  const tops = (name) => [...page.querySelectorAll(name)].filter(visible).map((e) => e.getBoundingClientRect());
-  const figures = [...page.querySelectorAll('figure')].filter(visible);
-  const found = document.createElement('pre');
-  found.id = 'found';
-  found.hidden = true;
-  found.textContent = JSON.stringify({
-    scroll: page.documentElement.scrollWidth - page.documentElement.clientWidth,
-    title: tops('h1')[0]?.bottom, picture: tops('figure, img, .idea svg')[0]?.bottom,
-    faint: faint(page, view),
-    controls: [...page.querySelectorAll('input, select, nav, header.md-header, .tools')].filter(visible).map((e) => e.outerHTML.slice(0, 60)),
-    cut: figures.filter((e) => view.getComputedStyle(e).breakInside !== 'avoid' || e.getBoundingClientRect().height > TALL)
-      .map((e) => e.textContent.trim().slice(0, 60)),
-  });
-  document.body.append(found);
-};
-"""
+INSPECT = (Path(__file__).parent / "screens.js").read_text(encoding="utf-8")
 
 
 def looked_at(page, folder, screen):
@@ -178,10 +118,15 @@ def looked_at(page, folder, screen):
     script = INSPECT.replace("PRINT", str(screen == "print").lower()).replace("TALL", str(A4[1]))
     wrapper = folder / f"{screen}.html"
     wrapper.write_text(
-        f"<!doctype html><body style='margin:0'><iframe width={width} height={height} style='border:0;display:block'"
-        f" src='{Path(page).resolve().as_uri()}'></iframe><script>{script}</script></body>"
+        f"<!doctype html><body style='margin:0'><iframe width={width} height={height} "
+        f"style='border:0;display:block' src='{Path(page).resolve().as_uri()}'></iframe>"
+        f"<script>{script}</script></body>"
     )
-    flags = ["--allow-file-access-from-files", "--virtual-time-budget=3000", f"--window-size={max(width, 500)},{height}"]
+    flags = [
+        "--allow-file-access-from-files",
+        "--virtual-time-budget=3000",
+        f"--window-size={max(width, 500)},{height}",
+    ]
     flags += [DARK] if screen == "dark" else []
     picture = folder / f"{screen}.png"
     alone = folder / screen  # what a page remembers of one screen it shall not know on the next
@@ -189,6 +134,16 @@ def looked_at(page, folder, screen):
     run(alone, wrapper.as_uri(), *flags, f"--screenshot={picture}")
     Image.open(picture).crop((0, 0, width, height)).save(picture)
     return json.loads(html.unescape(re.search(r'<pre id="found"[^>]*>(.*?)</pre>', dom, re.DOTALL)[1]))
+
+
+def check_screens(page, folder):
+    """A page that opens with a title and a picture, and can be read on every screen and on paper."""
+    for screen, (_, height) in SCREENS.items():
+        found = looked_at(page, folder, screen)
+        assert found["scroll"] <= 0, (screen, "scrolls sideways")
+        assert not found["faint"], (screen, "too little contrast")
+        assert found["title"] < found["picture"] < height, (screen, "no picture on the first screen")
+        assert not (screen == "print" and (found["controls"] or found["cut"])), found
 
 
 if __name__ == "__main__":

@@ -168,6 +168,25 @@ def test_the_demo_writes_a_whole_page(tmp_path):
     assert "data-live-xi" in page
     assert "unexpected'" not in page
     assert len(page) < 3_000_000
+    if browser.CHROMIUM is None:
+        pytest.skip("chromium is not on the PATH; the page was not looked at")
+    browser.check_screens(tmp_path / "index.html", tmp_path)
+
+
+@pytest.mark.skipif(browser.CHROMIUM is None, reason="chromium is not on the PATH; the test was not tested")
+def test_the_look_at_screens_sees_what_is_wrong(tmp_path):
+    page = tmp_path / "page.html"
+    page.write_text(
+        "<style>@media print { div { width: 900px } }</style><body><h1>Title</h1>"
+        "<p style='color: #aaa'>faint</p><figure style='margin-top: 1200px'><img width=10 height=10></figure>"
+        "<div>wide</div><input></body>"
+    )
+    desktop, printed = (browser.looked_at(page, tmp_path, screen) for screen in ("desktop", "print"))
+    assert [words.split()[1] for words in desktop["faint"]] == ["faint"]
+    assert (desktop["scroll"], printed["scroll"] > 0) == (0, True)
+    assert desktop["picture"] > 900
+    assert printed["controls"]
+    assert printed["cut"]
 
 
 # --- Results of experiments
