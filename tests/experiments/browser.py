@@ -124,6 +124,7 @@ def looked_at(page, folder, screen):
     )
     flags = [
         "--allow-file-access-from-files",
+        "--force-prefers-reduced-motion",  # a page that moves keeps a busy machine busy
         "--virtual-time-budget=3000",
         f"--window-size={max(width, 500)},{height}",
     ]
