@@ -8,19 +8,7 @@ import pytest
 
 from proofs_checks.p_values import (
     attainable,
-    is_attainable,
-    samples_with_statistic,
-    unattainable,
 )
-from sfr_theory.paper import BELOW
-
-
-def test_samples_realise_every_statistic_without_ties() -> None:
-    for first, second in ((10, 10), (9, 10), (3, 4)):
-        for u in range(first * second + 1):
-            x, y = samples_with_statistic(u, first, second)
-            assert (x[:, None] > y).sum() == u
-            assert len({*x, *y}) == first + second
 
 
 def test_asymptotic_values_follow_the_formula() -> None:
@@ -36,17 +24,3 @@ def test_exact_values_by_enumeration() -> None:
     statistics = np.array([sum(sum(r > s for s in range(6) if s not in c) for r in c) for c in choices])
     expected = [min(1.0, 2 * min((statistics <= u).mean(), (statistics >= u).mean())) for u in range(10)]
     assert attainable("exact", True, 3, 3) == pytest.approx(expected)
-
-
-def test_attainability() -> None:
-    values = np.array([0.0004, 0.1214, 0.5])
-    assert is_attainable(BELOW, values)
-    assert is_attainable("0.121", values)
-    assert not is_attainable("0.122", values)
-    assert not is_attainable(BELOW, values[1:])
-
-
-def test_what_each_test_can_print() -> None:
-    assert unattainable(attainable("asymptotic", True)) == []
-    assert len(unattainable(attainable("exact", True))) == 25
-    assert unattainable(attainable("asymptotic", False)) != []
