@@ -10,7 +10,6 @@ import pytest
 from sfr_theory.arithmetic import exact_array, fraction, rational
 from sfr_theory.checks import gpi_learning, theorem_1
 from sfr_theory.examples import (
-    antipodal_sweeps,
     coin_behind_two_doors,
     cycle_swing,
     frozen_overestimate,
@@ -20,9 +19,9 @@ from sfr_theory.examples import (
     sweep_of_four,
     two_entries_to_a_cycle,
 )
-from sfr_theory.learning import FeatureEstimate, Harmonic, learn_q, learn_xi
+from sfr_theory.learning import FeatureEstimate, Harmonic, learn_xi
 from sfr_theory.operators import bellman_xi, q_from_xi
-from sfr_theory.solve import optimal, optimal_actions, policy_xi
+from sfr_theory.solve import optimal, policy_xi
 from tests.refusals import refused
 
 
@@ -41,31 +40,6 @@ def test_cycle_wave_and_swing(length: int) -> None:
         xi = bellman_xi(example.mdp, example.reward, xi)
     late = at_t[-length:]
     assert abs((max(late) - min(late)) - cycle_swing(length)) < Fraction(1, 2) ** (4 * length)
-
-
-@pytest.mark.parametrize("length", [2, 6])
-def test_cycle_limits_differ_by_the_swing(length: int) -> None:
-    """The two limits are the xi of the two optimal policies."""
-    example = two_entries_to_a_cycle(length)
-    q = optimal(example.mdp, example.reward).q
-    assert optimal_actions(q)[1].all()
-    policies = np.zeros((2, 2 + length), dtype=int)
-    policies[1, 1] = 1
-    limits = policy_xi(example.mdp, policies)[:, 0, 0, 1]
-    assert fraction(limits[0] - limits[1]) == cycle_swing(length)
-
-
-def test_antipodal_sweeps_keep_the_wave_antisymmetric() -> None:
-    example = two_entries_to_a_cycle(6)
-    mdp, path = example.mdp.to_float(), antipodal_sweeps(6, 500)
-    q = learn_q(
-        mdp, path, np.array([1.0, 0.0, 0.0]), FeatureEstimate.known(mdp).along(path),
-        Harmonic(20.0)(path.visit_number), q_from_xi(example.initial, example.reward).astype(float),
-        np.arange(0, len(path), 16),
-    )  # fmt: skip
-    assert np.array_equal(q[:, 2:5], -q[:, 5:8])
-    flips = np.diff(np.sign(q[:, 2, 0])) != 0
-    assert flips.sum() >= 5
 
 
 def test_sweeps_of_the_four_cycle_are_a_recursion_for_two_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
