@@ -427,10 +427,8 @@ def seconds_beside(processes: int) -> float:
 
 
 def timing_table(timings: Timings) -> Table:
-    table = Table(title=f"{timings.setting.title}: microseconds per step, float32", title_justify="left")
-    table.add_column("K, stored policies")
-    for K in timings.compiled:
-        table.add_column(str(K), justify="right")
+    title = f"{timings.setting.title}: microseconds per step, float32"
+    table = cli.table(title, "K, stored policies", *cli.numbers(*map(str, timings.compiled)))
     for name, times in (
         ("plain listing, PyTorch autograd", timings.plain),
         ("reference engine", timings.reference),
@@ -447,9 +445,7 @@ def timing_table(timings: Timings) -> Table:
 
 
 def goal_table(goals: list[Goal]) -> Table:
-    table = Table(title="Goals", title_justify="left")
-    for column in ("goal", "measured", "wanted", "verdict"):
-        table.add_column(column, justify="right" if column in ("measured", "wanted") else "left")
+    table = cli.table("Goals", "goal", *cli.numbers("measured", "wanted"), "verdict")
     for goal in goals:
         sign = "≥" if goal.at_least else "≤"
         table.add_row(

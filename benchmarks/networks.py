@@ -21,7 +21,6 @@ from unittest import mock
 import numpy as np
 import torch
 import tyro
-from rich.table import Table
 from torch import Tensor, nn
 
 from benchmarks.engines import LINEAR, Goal, goal_table
@@ -131,9 +130,7 @@ def main(options: Options) -> int:
     console = cli.output_console(options.json)
     rates = {K: measure(K, options) for K in (FEW, MANY)}
     title = "SFR with networks of one's own: transitions learned from per second"
-    table = Table(title=title, title_justify="left")
-    for column in ("K, stored policies", *rates[FEW]):
-        table.add_column(column, justify="right")
+    table = cli.table(title, *cli.numbers("K, stored policies", *rates[FEW]))
     for K, measured in rates.items():
         table.add_row(str(K), *(f"{rate:,.0f}" for rate in measured.values()))
     console.print(table)

@@ -19,6 +19,7 @@ from quantecon.markov import DiscreteDP
 from rich.console import Console
 from rich.table import Table
 
+from sfr_theory import cli
 from sfr_theory.arithmetic import exact_array
 from sfr_theory.bound_runs import Chunk, Plan, check_chunk, run_chunks
 from sfr_theory.bounds import STATEMENTS, SolvedProblem
@@ -117,9 +118,8 @@ def bound_checks() -> Table:
         np.testing.assert_allclose(fast.terms[name].left, slow[name], atol=1e-9, err_msg=name)
     cores = os.cpu_count() or 1
     steady, steady_time, whole_time = timed_pool(cores)
-    table = Table(title=f"check_gpi_bound: {SHAPE}, all statements", title_justify="left")
-    for column in ("how", "problems", "seconds", "problems/s", "ratio"):
-        table.add_column(column, justify="left" if column == "how" else "right")
+    columns = cli.numbers("problems", "seconds", "problems/s", "ratio")
+    table = cli.table(f"check_gpi_bound: {SHAPE}, all statements", "how", *columns)
     plain_rate = PLAIN / slow_time
     for how, count, seconds in (
         ("plain loop, QuantEcon, one core", PLAIN, slow_time),
@@ -134,9 +134,8 @@ def bound_checks() -> Table:
 
 def exact_optimum() -> Table:
     """Milliseconds for one optimal policy in rational arithmetic."""
-    table = Table(title="Exact optimal policy, A = 3, F = 6", title_justify="left")
-    for column in ("states", "milliseconds", "iterations"):
-        table.add_column(column, justify="right")
+    columns = cli.numbers("states", "milliseconds", "iterations")
+    table = cli.table("Exact optimal policy, A = 3, F = 6", *columns)
     rng = np.random.default_rng(0)
     for states in (10, 20, 40):
         mdp = garnet(rng, 1, Shape(states, 3, 6, 1), 0.9)[0].to_exact()

@@ -142,11 +142,9 @@ LIMITS = {
 
 def limits_table(instance: dict[str, Any]) -> Table:
     """What GPI can lose on a problem: every bound, and what it does lose."""
-    table = Table(title="What GPI can lose here", title_justify="left", caption_justify="left")
-    table.caption = "Bold: the smallest bound. Q loses at most gamma times what V does."
-    table.add_column("bound")
-    table.add_column("V loses at most", justify="right", overflow="fold")
-    table.add_column("it needs")
+    caption = "Bold: the smallest bound. Q loses at most gamma times what V does."
+    limit = cli.numbers("V loses at most")
+    table = cli.table("What GPI can lose here", "bound", *limit, "it needs", caption=caption)
     limits = instance["limits"]
     smallest = min(map(comparable, limits.values()))
     for name, limit in limits.items():
@@ -188,11 +186,8 @@ def summary_table(summaries: list[BoundSummary], title: str) -> Table:
         "instances: problems. violations: those with left > right. worst left/right: the largest ratio; "
         "above 1 the statement is false, at 1 it is tight. verdict: what these problems show."
     )
-    table = Table(title=title, title_justify="left", caption=caption, caption_justify="left")
-    table.add_column("statement")
-    for name in ("instances", "violations", "worst left/right"):
-        table.add_column(name, justify="right")
-    table.add_column("verdict")
+    counts = cli.numbers("instances", "violations", "worst left/right")
+    table = cli.table(title, "statement", *counts, "verdict", caption=caption)
     for summary in summaries:
         ratio = summary.worst_ratio
         table.add_row(
@@ -210,13 +205,8 @@ def instance_table(instance: dict[str, Any]) -> Table:
         "left: what GPI loses. right: what the statement allows. epsilon, reward distance: the terms of the "
         "right side, as the statement measures them. holds: left <= right."
     )
-    table = Table(
-        title=escape(instance["file"]), title_justify="left", caption=caption, caption_justify="left"
-    )
-    table.add_column("statement")
-    for side in SIDES:
-        table.add_column(side.replace("_", " "), justify="right", overflow="fold")
-    table.add_column("holds")
+    sides_of = cli.numbers(*(side.replace("_", " ") for side in SIDES))
+    table = cli.table(escape(instance["file"]), "statement", *sides_of, "holds", caption=caption)
     for name, terms in instance["statements"].items():
         sides = (terms[side] if isinstance(terms[side], str) else f"{terms[side]:.6g}" for side in SIDES)
         table.add_row(name, *sides, HOLDS[terms["holds"]])

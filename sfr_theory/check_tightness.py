@@ -411,18 +411,10 @@ def outcomes(gammas: list[Fraction], rows: list[TightnessRow]) -> Iterator[Outco
 
 
 def ratio_table(rows: list[TightnessRow], title: str) -> Table:
-    table = Table(
-        title=title,
-        title_justify="left",
-        caption="Worst left/right; 1 is tight. A dash: both sides are 0, or the method has no such problem.",
-        caption_justify="left",
-    )
-    for name in ("gamma", "states", "tasks"):
-        table.add_column(name, justify="right")
-    table.add_column("method")
-    table.add_column("problems", justify="right")
-    for measure in MEASURES.values():
-        table.add_column(measure.title, justify="right")
+    where = cli.numbers("gamma", "states", "tasks")
+    ratios = cli.numbers("problems", *(measure.title for measure in MEASURES.values()))
+    caption = "Worst left/right; 1 is tight. A dash: both sides are 0, or the method has no such problem."
+    table = cli.table(title, *where, "method", *ratios, caption=caption)
     for previous, row in zip([None, *rows], rows, strict=False):
         if previous is not None and previous.gamma != row.gamma:
             table.add_section()

@@ -23,6 +23,7 @@ from typing import Any, NoReturn, TypeVar
 import tyro
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Column, Table
 
 from sfr_theory.atomic import output_errors, write_atomic
 from sfr_theory.errors import InputError
@@ -70,6 +71,16 @@ def output_console(json_path: str | None) -> Console:
     stream = sys.stderr if stderr else sys.stdout
     # A pipe or a file gets a fixed width, so that tables do not depend on the terminal of the writer.
     return Console(stderr=stderr, width=None if stream.isatty() else 120, highlight=False)
+
+
+def table(title: str, *columns: str | Column, caption: str | None = None) -> Table:
+    """A table with title and caption on the left; `numbers` makes columns that are no text."""
+    return Table(*columns, title=title, title_justify="left", caption=caption, caption_justify="left")
+
+
+def numbers(*names: str) -> list[Column]:
+    """Columns on the right, whose entries are never cut short."""
+    return [Column(name, justify="right", overflow="fold") for name in names]
 
 
 @contextlib.contextmanager

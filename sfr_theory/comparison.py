@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
+from sfr_theory import cli
 from sfr_theory.arithmetic import Array
 from sfr_theory.bounds import STATEMENTS, SolvedProblem
 from sfr_theory.random_mdp import FAMILIES, Shape
@@ -92,15 +93,12 @@ def compare(gamma: float, epsilon: float, seed: int) -> BoundComparison:
 
 
 def comparison_table(comparisons: list[BoundComparison]) -> Table:
-    table = Table(
-        title="Bounds on what V loses: median, and in how many problems it is the smallest",
-        title_justify="left",
+    table = cli.table(
+        "Bounds on what V loses: median, and in how many problems it is the smallest",
+        *cli.numbers("gamma", "errors", "problems", "mean loss", *BOUNDS),
         caption="T2' and its affine form know the true error; span and greedy need one sweep of the model, "
         "sources also the sources' values. Of bounds that agree, each counts as the smallest.",
-        caption_justify="left",
     )
-    for name in ("gamma", "errors", "problems", "mean loss", *BOUNDS):
-        table.add_column(name, justify="right")
     for comparison in comparisons:
         medians, smallest = comparison.medians, comparison.smallest
         table.add_row(

@@ -141,12 +141,6 @@ def test_variance_ratio_of_running_means() -> None:
     assert ratio == n * sum(h * h for h in expected)
 
 
-def test_expected_model_is_biased_by_the_formula() -> None:
-    p, start, beta = [Fraction(1, 4), Fraction(3, 4)], [Fraction(1), Fraction(0)], Fraction(1, 3)
-    mean = model_based.expected_model(p, start, rational(beta), 3)
-    assert fraction(mean[0]) == p[0] + (1 - beta) ** 3 * (start[0] - p[0])
-
-
 def test_overshoot_and_bound_of_the_frozen_example() -> None:
     example, stored = frozen_overestimate()
     stored_q = q_from_xi(stored, example.reward)[None]
