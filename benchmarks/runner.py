@@ -23,7 +23,9 @@ from unittest import mock
 
 import tyro
 
-from benchmarks.engines import Goal, goal_table
+from benchmarks import goals
+from benchmarks.engines import goal_table
+from benchmarks.goals import Goal
 from experiments import run
 from sfr_fa.engines import Engine
 from sfr_fa.engines.base import TaskResult
@@ -31,7 +33,6 @@ from sfr_theory import cli
 from sfr_theory.errors import InputError
 
 EXPERIMENT, AGENT = "object_collection_general", "SFR"
-WANTED_PERCENT = 10.0
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ def main(options: Options) -> int:
     goal = Goal(
         f"{AGENT}, a run with checkpoints: cost beside the engine",
         shares.percent,
-        WANTED_PERCENT,
+        goals.COST_OF_RUNNER,
         False,
         "%",
         "the state of all policies is written after every task",

@@ -201,19 +201,25 @@ class PolicyLibrary:
 
     def _append(self, module: nn.Module) -> None:
         self.modules.append(module)
-        self._link()
+        self._link(len(self) - 1)
         # A module may let some of its parameters learn faster than others.
         groups = getattr(module, "parameter_groups", module.parameters)
         optimiser = self.optimiser(groups())
         set_rate(optimiser, optimiser.param_groups[0].get("lr", 0.0))
         self.optimisers.append(optimiser)
 
-    def _link(self) -> None:
-        """Make the parameters of all modules views of the stacks; what they hold goes into their rows."""
-        self._views, self._addresses = [], []
+    def _link(self, first: int = 0) -> None:
+        """Make the parameters of modules views of the stacks; what they hold goes into their rows.
+
+        Modules before the first are linked already, unless the stacks are too short and have to be made anew.
+        """
         # Twice the room whenever it is short, so that K policies cost O(K) copies in all.
         room = 1 << (len(self) - 1).bit_length()
-        for k, module in enumerate(self.modules):
+        if not self._stacks or min(map(len, self._stacks.values())) < room:
+            first = 0
+        if first == 0:
+            self._views, self._addresses = [], []
+        for k, module in enumerate(self.modules[first:], first):
             for name, parameter in module.named_parameters():
                 if name not in self._stacks or len(self._stacks[name]) < room:
                     self._stacks[name] = torch.zeros((room, *parameter.shape), dtype=self._dtype)

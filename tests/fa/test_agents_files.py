@@ -89,6 +89,19 @@ def test_converted_modules_are_still_the_ones_that_are_read():
         assert torch.equal(module.weight, agent.policies.parameters["weight"][k])
 
 
+def test_the_stack_holds_every_policy_while_policies_are_added():
+    """Also those whose modules were converted meanwhile, and across the points where it gets more room."""
+    library = started("SFR", tasks=1, dtype=torch.float32).policies
+    for k in range(1, 10):
+        library.add_copy_of_last()
+        library.modules[k].weight.data.fill_(k)
+        if k in (3, 7):
+            library.modules[k // 2].double().float()
+        stack = library.parameters["weight"]
+        assert stack[1:, 0, 0, 0].tolist() == list(range(1, k + 1))
+        assert [module.weight.data_ptr() for module in library.modules] == [row.data_ptr() for row in stack]
+
+
 def test_the_matrix_of_copied_features_stays_read_only():
     features = copy.deepcopy(LearnedFeatures(np.zeros((2 * STATE_DIM, 2))))
     assert not features.matrix.flags.writeable
