@@ -86,41 +86,17 @@ def test_a_public_class_has_a_name_of_its_own():
     assert {name: modules for name, modules in places.items() if len(modules) > 1} == {}
 
 
-BLOCK_HEAVY_PACKAGES = """
-import sys
+IMPORT_ALL = """
+import importlib, pkgutil, sys
+blocked, packages = sys.argv[1].split(), sys.argv[2].split()
 class Blocker:
     def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in {"torch", "numba", "gymnasium", "z3"}:
+        if name.split(".")[0] in blocked:
             raise ImportError(f"{name} is blocked")
-sys.meta_path.insert(0, Blocker())
-import importlib, pkgutil, sfr_theory, proofs_checks
-for package in (sfr_theory, proofs_checks):
-    for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
-        if not module.name.endswith("__main__"):
-            importlib.import_module(module.name)
-            print(module.name)
-"""
-
-
-def test_the_theory_imports_without_torch_numba_gymnasium_or_z3():
-    result = subprocess.run(
-        [sys.executable, "-c", BLOCK_HEAVY_PACKAGES], capture_output=True, text=True, check=False
-    )
-    assert result.returncode == 0, result.stderr
-    assert "sfr_theory.check_gpi_bound" in result.stdout
-
-
-BLOCK_WHAT_WINDOWS_LACKS = """
-import sys
-class Blocker:
-    def find_spec(self, name, path=None, target=None):
-        if name in {"fcntl", "resource", "termios", "pwd", "grp"}:
-            raise ImportError(f"{name} is blocked")
-for name in ("fcntl", "resource", "termios", "pwd", "grp"):
+for name in blocked:
     sys.modules.pop(name, None)
 sys.meta_path.insert(0, Blocker())
-import importlib, pkgutil
-for name in sys.argv[1:]:
+for name in packages:
     package = importlib.import_module(name)
     for module in pkgutil.walk_packages(package.__path__, name + "."):
         if not module.name.endswith("__main__"):
@@ -129,9 +105,20 @@ for name in sys.argv[1:]:
 """
 
 
-@pytest.mark.slow
-def test_everything_imports_without_what_windows_lacks():
-    command = [sys.executable, "-c", BLOCK_WHAT_WINDOWS_LACKS, *PACKAGES]
+def imported_without(blocked, packages):
+    """All modules of the packages, imported where the blocked ones cannot be."""
+    command = [sys.executable, "-c", IMPORT_ALL, blocked, " ".join(packages)]
     result = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
     assert result.returncode == 0, result.stderr
-    assert {"sfr_fa.runs.workers", "experiments.run", "benchmarks.engines"} <= set(result.stdout.split())
+    return set(result.stdout.split())
+
+
+def test_the_theory_imports_without_torch_numba_gymnasium_or_z3():
+    found = imported_without("torch numba gymnasium z3", ("sfr_theory", "proofs_checks"))
+    assert {"sfr_theory.check_gpi_bound", "proofs_checks.gpi_bound"} <= found
+
+
+@pytest.mark.slow
+def test_everything_imports_without_what_windows_lacks():
+    found = imported_without("fcntl resource termios pwd grp", PACKAGES)
+    assert {"sfr_fa.runs.workers", "experiments.run", "benchmarks.engines"} <= found
