@@ -71,7 +71,7 @@ class Calibration:
 
 
 @dataclass(frozen=True)
-class Walk:
+class RecordedWalk:
     """Transitions of an agent that is trained, and what features mean."""
 
     states: NDArray[np.float64]
@@ -80,7 +80,7 @@ class Walk:
     names: tuple[str, ...]
 
 
-def walk(tasks: int, task_steps: int, steps: int, seed: int = 0) -> Walk:
+def walk(tasks: int, task_steps: int, steps: int, seed: int = 0) -> RecordedWalk:
     """SFR learns one task again and again, then walks with some exploration."""
     env = gymnasium.make("sfr_fa:sfr/ObjectCollection-v0")
     engine = make_engine("compiled", env, "SFR", seed=seed)
@@ -98,10 +98,10 @@ def walk(tasks: int, task_steps: int, steps: int, seed: int = 0) -> Walk:
         state = env.reset()[0] if terminated else next_state
     kinds = env.get_wrapper_attr("layout").kinds
     names = (NAME_NOTHING, *(kind.name for kind in kinds), GOAL)
-    return Walk(np.array(states), np.array(actions), np.array(features), names)
+    return RecordedWalk(np.array(states), np.array(actions), np.array(features), names)
 
 
-def predictions(seen: Walk) -> dict[tuple[str, float], NDArray[np.float64]]:
+def predictions(seen: RecordedWalk) -> dict[tuple[str, float], NDArray[np.float64]]:
     """Each rule and rate -> (steps, features): what the model predicted before it learned from the step."""
     models = [(rule, rate) for rule in RULES for rate in RATES]
     rates = np.array([rate for _, rate in models])[:, None]
@@ -120,7 +120,7 @@ def predictions(seen: Walk) -> dict[tuple[str, float], NDArray[np.float64]]:
     return {model: found[:, k] for k, model in enumerate(models)}
 
 
-def calibrations(seen: Walk) -> list[Calibration]:
+def calibrations(seen: RecordedWalk) -> list[Calibration]:
     """Predictions and frequencies in the second half of a walk."""
     half = len(seen.features) // 2
     shown = seen.features[half:, None] == np.arange(len(seen.names))

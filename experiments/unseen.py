@@ -45,7 +45,7 @@ EPISODES = 10
 
 
 @dataclass(frozen=True)
-class Row:
+class UnseenRow:
     """What one trained agent reaches under new rewards, on average over them."""
 
     kind: str
@@ -98,7 +98,7 @@ def valued(engine: Engine, tasks: Sequence[Task], starts: int, seed: int) -> tup
     return float(np.mean(together / (read.std(axis=-1) * deviation))), float(np.mean(error))
 
 
-def trained(part: Part, label: str, seed: int, options: Options) -> Row:
+def trained(part: Part, label: str, seed: int, options: Options) -> UnseenRow:
     """Train one agent, then show it new rewards of the same kind."""
     [agent] = (agent for agent in part.agents if agent.label == label)
     size = options.tasks + options.new
@@ -112,14 +112,14 @@ def trained(part: Part, label: str, seed: int, options: Options) -> Row:
         for epsilon in (1.0, 0.0)
     )
     correlation, error = valued(engine, new, options.starts, seed)
-    return Row(part.setting.name, label, seed, random, greedy, correlation, error)
+    return UnseenRow(part.setting.name, label, seed, random, greedy, correlation, error)
 
 
 def no_features(trial: Trial) -> LearnedFeatures:
     raise InputError(f"{trial.agent.label} learns features; this command is for agents that are given them")
 
 
-def markdown(rows: Sequence[Row]) -> str:
+def markdown(rows: Sequence[UnseenRow]) -> str:
     """The table of docs/kernel.md."""
     lines = [
         "| rewards | agent | random | zero-shot | correlation of values | error of values |",

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from experiments import calibration
-from experiments.calibration import RATES, Calibration, Walk, calibrations, predictions, read, to_csv
+from experiments.calibration import RATES, Calibration, RecordedWalk, calibrations, predictions, read, to_csv
 from sfr_fa.agents import delta_rule, squares
 from tests.refusals import refused
 
@@ -18,13 +18,13 @@ def chance(steps, frequencies, seed=0):
     """A walk in one state in which features come by chance."""
     features = np.random.default_rng(seed).choice(len(frequencies), steps, p=frequencies)
     names = ("nothing", "box", "goal")[: len(frequencies)]
-    return Walk(np.ones((steps, 1)), np.zeros(steps, dtype=int), features, names)
+    return RecordedWalk(np.ones((steps, 1)), np.zeros(steps, dtype=int), features, names)
 
 
 @pytest.mark.parametrize("rule", [delta_rule, squares])
 def test_models_learn_by_the_rules_of_the_agents(rule):
     rng = np.random.default_rng(1)
-    walk = Walk(
+    walk = RecordedWalk(
         rng.random((20, 3)), rng.integers(2, size=20), rng.integers(3, size=20), ("nothing", "a", "b")
     )
     name = {delta_rule: "delta rule", squares: "squares"}[rule]
