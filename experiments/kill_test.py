@@ -1,14 +1,23 @@
-"""Kill a run again and again, and compare what comes out: `python -m experiments.kill_test`.
+"""Kill a run again and again, and compare what comes out: `python -m experiments.kill_test --kills 1000`.
 
-A run on two workers is killed with SIGKILL, in turn
+Three kinds of runs take turns until there were enough kills:
 
-    runner    the process that the user started
-    worker    one of its workers, while the run goes on
-    writing   runner and workers, at the moment when half a checkpoint is on the disk,
+    alone       one process
+    local       a process with two workers; the scheduler is part of the process
+    cluster     a process, and a Dask scheduler of the user's own with two workers
 
-each time at a random moment after new work was stored, and started again with the same command. In the end
-all files are compared with those of an undisturbed run: tables byte for byte, JSON apart from times, commit
-and platform. Exit code 1 if anything differs.
+In each of them SIGKILL meets, in turn,
+
+    runner      the process that the user started, half of the time while it is starting
+    worker      one of the workers, which is replaced
+    scheduler   that of the cluster
+    writing     runner and workers, at the moment when half a file is on the disk
+
+at a random moment after new work was stored, and what died is started again with the same command. In the end
+the run goes on to its end, and its files are compared with those of an undisturbed run: tables and learned
+features byte for byte, JSON apart from times, commit and platform. Counted are files that are lost, changed
+or left over, runs that fail or store nothing for a long time (hung), and processes that outlive their run.
+Exit code 1 if there is any.
 """
 
 from __future__ import annotations
@@ -18,75 +27,148 @@ import itertools
 import json
 import os
 import random
-import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
+import safetensors
+
+from experiments import configs
 from sfr_fa.runs.store import SUFFIX, TIMES
 from sfr_fa.runs.workers import require
 from sfr_theory import cli
 from sfr_theory.errors import InputError
 
-KINDS = ("runner", "worker", "writing")
+KINDS = {
+    "alone": ("runner", "writing"),
+    "local": ("runner", "worker", "writing"),
+    "cluster": ("runner", "worker", "scheduler", "writing"),
+}
+KILLS_PER_RUN = 60
+STARTING_SECONDS = 4.0
+FAREWELL_SECONDS = 60.0
+"""Workers whose runner was killed notice it and end, which takes a while on a busy machine."""
+WRONG = ("lost", "changed", "left over", "hung", "failed", "outlived")
 NOT_COMPARED = {*TIMES, "provenance", "sha256"}
 
 
 @dataclass(frozen=True)
 class Options:
-    experiment: str = "object_collection_general"
-    """Name or path of a config."""
-    profile: str = "reduced"
-    agents: tuple[str, ...] = ("Q", "SF", "SFR", "MB SFR")
     kills: int = 20
+    experiment: str = str(Path(configs.__file__).with_name("_killed.py"))
+    """Name or path of a config."""
+    profile: str = "smoke"
     workers: int = 2
-    longest_wait: float = 3.0
+    longest_wait: float = 1.0
     """Seconds between new work and the kill are uniform up to this."""
+    patience: float = 300.0
+    """A run that stores nothing for so many seconds hangs."""
     seed: int = 0
     engine: str = "compiled"
 
 
-class RunUnderTest:
-    """The command under test; nothing of it outlives the `with` block."""
+class HungError(Exception):
+    """Nothing was stored for too long."""
 
-    def __init__(self, options: Options, results: Path) -> None:
-        self.results = results
-        self.command = [
-            sys.executable, "-m", "experiments.run", options.experiment, "--profile", options.profile,
-            "--results", str(results), "--workers", str(options.workers), "--engine", options.engine,
-            "--agents", *options.agents,
-        ]  # fmt: skip
-        self.process: subprocess.Popen[str] | None = None
+
+class RunUnderTest:
+    """A run of one kind (see above) and what belongs to it; nothing of it outlives the `with` block."""
+
+    def __init__(self, kind: str, options: Options, folder: Path) -> None:
+        self.kind, self.options = kind, options
+        self.results, self.temporary = folder / "results", folder / "tmp"
+        self.temporary.mkdir(parents=True)
+        self.runner: subprocess.Popen[bytes] | None = None
+        self.scheduler: subprocess.Popen[bytes] | None = None
+        self.cluster_workers: list[subprocess.Popen[bytes]] = []
+        self.seen: set[Any] = set()
+        self._output: IO[bytes] = (folder / "output").open("wb+")
+        self._address = ""
 
     def __enter__(self) -> RunUnderTest:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        if self.process and self.process.poll() is None:
-            os.killpg(self.process.pid, signal.SIGKILL)
-            self.process.communicate()
+        for process in (self.runner, self.scheduler, *self.cluster_workers):
+            if process:
+                kill(process)
+        self._output.close()
 
-    def start(self) -> subprocess.Popen[str]:
-        self.process = subprocess.Popen(
-            self.command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+    # --- Starting
+
+    def _start(self, *command: str) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            [sys.executable, "-m", *command],
+            stdout=self._output,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, "TMPDIR": str(self.temporary)},
         )
-        return self.process
 
-    def running(self) -> subprocess.Popen[str]:
-        """The process, started again if it has ended."""
-        return self.process if self.process and self.process.poll() is None else self.start()
+    def running(self) -> subprocess.Popen[bytes]:
+        """The runner; what of the run is not there is started."""
+        where = ["--workers", str(1 if self.kind == "alone" else self.options.workers)]
+        if self.kind == "cluster":
+            self._start_cluster()
+            where = ["--scheduler", self._address]
+        if not alive(self.runner):
+            self._output.seek(0)
+            self._output.truncate()
+            self.runner = self._start(
+                "experiments.run", self.options.experiment, "--profile", self.options.profile,
+                "--results", str(self.results), "--engine", self.options.engine, *where,
+            )  # fmt: skip
+        assert self.runner is not None
+        return self.runner
+
+    def _start_cluster(self) -> None:
+        dask = "distributed.cli.dask_"
+        if not alive(self.scheduler):
+            for worker in self.cluster_workers:
+                kill(worker)
+            with socket.create_server(("127.0.0.1", 0)) as free:
+                port = free.getsockname()[1]
+            self._address = f"tcp://127.0.0.1:{port}"
+            here = ("--host", "127.0.0.1", "--port", str(port))
+            self.scheduler = self._start(f"{dask}scheduler", *here, "--no-dashboard")
+            wait(lambda: answers(port), self.scheduler, 60.0)
+        self.cluster_workers = [worker for worker in self.cluster_workers if alive(worker)]
+        while len(self.cluster_workers) < self.options.workers:
+            self.cluster_workers.append(
+                self._start(
+                    f"{dask}worker",
+                    self._address,
+                    "--nthreads",
+                    "1",
+                    "--no-dashboard",
+                    "--no-nanny",
+                    "--host",
+                    "127.0.0.1",
+                )  # fmt: skip
+            )
+
+    # --- Looking
+
+    def workers(self) -> list[Any]:
+        """The processes that run trials, apart from the runner."""
+        if self.kind == "cluster":
+            found = [require("psutil", "cluster").Process(w.pid) for w in self.cluster_workers if alive(w)]
+        else:
+            found = workers_of(self.runner) if self.runner else []
+            self.seen |= set(found)
+        return found
 
     def stored(self) -> set[str]:
         """Names of what is stored, finished or not."""
         return {
             str(path)
-            for pattern in (f"*.task-*{SUFFIX}", "rep-*.json")
+            for pattern in (f"*.task-*{SUFFIX}", "rep-*.json", "rep-*.csv")
             for path in self.results.rglob(pattern)
         }
 
@@ -98,9 +180,50 @@ class RunUnderTest:
             if name.startswith(".rep-")
         ]
 
+    def output(self) -> str:
+        self._output.seek(0)
+        return self._output.read().decode(errors="replace").strip()
 
-def workers_of(process: subprocess.Popen[str]) -> list[Any]:
-    """The processes that Dask has started for a run."""
+    # --- To the end
+
+    def finish(self) -> int:
+        """Let the run go on until it is finished; its exit code."""
+        process = self.running()
+        before: set[str] = set()
+
+        def something_new() -> bool:
+            nonlocal before
+            now = self.stored()
+            before, changed = now, now != before
+            return changed
+
+        while wait(something_new, process, self.options.patience, pause=0.2):
+            pass
+        return process.wait()
+
+    def outlived(self) -> list[Any]:
+        """Workers of runners that are gone."""
+        return require("psutil", "cluster").wait_procs(list(self.seen), timeout=FAREWELL_SECONDS)[1]
+
+
+def alive(process: subprocess.Popen[bytes] | None) -> bool:
+    return process is not None and process.poll() is None
+
+
+def kill(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        process.kill()
+    process.wait()
+
+
+def answers(port: int) -> bool:
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1.0):
+        return True
+    return False
+
+
+def workers_of(process: subprocess.Popen[Any]) -> list[Any]:
+    """The processes that a run has started as its workers."""
     psutil = require("psutil", "cluster")
     try:
         children = psutil.Process(process.pid).children(recursive=True)
@@ -109,35 +232,49 @@ def workers_of(process: subprocess.Popen[str]) -> list[Any]:
         return []
 
 
-def wait(process: subprocess.Popen[str], condition: Callable[[], Any], pause: float = 0.01) -> bool:
+def wait(
+    condition: Callable[[], Any], process: subprocess.Popen[bytes], patience: float, pause: float = 0.01
+) -> bool:
     """Whether the condition came true before the process ended."""
+    deadline = time.monotonic() + patience
     while process.poll() is None:
         if condition():
             return True
+        if time.monotonic() > deadline:
+            raise HungError
         time.sleep(pause)
     return False
 
 
 def kill_once(run: RunUnderTest, kind: str, longest_wait: float, rng: random.Random) -> bool:
-    """Start the run if it is not running and kill what `kind` says; False if it ended before that."""
+    """Start what is not running and kill what `kind` says; False if the run ended before that."""
     process = run.running()
-    before = run.stored()
-    if not wait(process, lambda: run.stored() - before):
-        return False
-    time.sleep(rng.uniform(0, longest_wait))
-    workers = workers_of(process)
-    if not workers:
-        return False
+    if kind == "runner" and rng.random() < 0.5:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(rng.uniform(0, STARTING_SECONDS))
+            return False
+    else:
+        before = run.stored()
+        if not wait(lambda: run.stored() - before, process, run.options.patience):
+            return False
+        time.sleep(rng.uniform(0, longest_wait))
+    workers = run.workers()
     if kind == "worker":
-        os.kill(rng.choice(workers).pid, signal.SIGKILL)
+        if workers:
+            rng.choice(workers).kill()
+        return bool(workers)
+    if kind == "scheduler":
+        assert run.scheduler is not None
+        kill(run.scheduler)
+        process.wait(run.options.patience)  # the runner says so and ends
         return True
-    # A checkpoint is half written for some milliseconds, so its writer is the first to be killed.
-    if kind == "writing" and not wait(process, run.half_written, pause=0.0):
+    # A file is half written for some milliseconds, so its writer is the first to be killed.
+    if kind == "writing" and not wait(run.half_written, process, run.options.patience, pause=0.0):
         return False
     for victim in (*(workers if kind == "writing" else ()), process):
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(victim.pid, signal.SIGKILL)
-    process.communicate()
+        with contextlib.suppress(require("psutil", "cluster").NoSuchProcess):
+            victim.kill()
+    process.wait()
     return True
 
 
@@ -149,11 +286,24 @@ def contents(folder: Path) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for path in folder.rglob("*"):
         name = str(path.relative_to(folder))
-        if path.suffix == ".csv":
-            found[name] = path.read_bytes()
-        elif path.suffix == ".json":
+        if path.suffix == ".json":
             found[name] = {k: v for k, v in json.loads(path.read_text()).items() if k not in NOT_COMPARED}
+        elif path.suffix == SUFFIX:  # the order of its metadata is left to chance
+            with safetensors.safe_open(path, framework="numpy") as file:
+                arrays = {key: file.get_tensor(key).tobytes() for key in file.keys()}  # noqa: SIM118
+                found[name] = (file.metadata(), arrays)
+        elif path.is_file():
+            found[name] = path.read_bytes()
     return found
+
+
+@contextlib.contextmanager
+def run_under_test(kind: str, options: Options) -> Iterator[RunUnderTest]:
+    with (
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
+        RunUnderTest(kind, options, Path(folder)) as run,
+    ):
+        yield run
 
 
 def main(options: Options) -> int:
@@ -161,41 +311,59 @@ def main(options: Options) -> int:
         raise InputError("--kills must be at least 1 and --workers at least 2")
     console = cli.output_console(None)
     rng = random.Random(options.seed)
-    with (
-        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
-        RunUnderTest(options, Path(folder) / "undisturbed") as undisturbed,
-        RunUnderTest(options, Path(folder) / "killed") as killed,
-    ):
-        output, _ = undisturbed.start().communicate()
-        if undisturbed.process is None or undisturbed.process.returncode != 0:
-            raise InputError(f"the undisturbed run failed: {output.strip()}")
-        console.print(output.strip())
-        done: Counter[str] = Counter()
-        halves = 0
-        kinds = itertools.cycle(KINDS)
-        while done.total() < options.kills:
-            kind = next(kinds)
-            if kill_once(killed, kind, options.longest_wait, rng):
-                done[kind] += 1
-                halves += len(killed.half_written()) if kind == "writing" else 0
-            elif killed.process and killed.process.poll() is not None:
-                killed.process.communicate()
-                console.print(f"the run was finished after {done.total()} kills; a larger profile takes more")
-                break
-        output, _ = killed.running().communicate()
-        expected, found = contents(undisturbed.results), contents(killed.results)
-        different = sorted(name for name in expected | found if expected.get(name) != found.get(name))
-        kills = ", ".join(f"{done[kind]} {kind}" for kind in KINDS)
-        console.print(
-            f"{done.total()} kills ({kills}; {halves} half-written checkpoints left behind), then a run to "
-            f"the end: {len(expected)} files, {len(different)} differ",
-            soft_wrap=True,
-        )
-        for name in different:
-            console.print(f"different: {name}")
-        if different:
-            console.print(output.strip())
-        return cli.EXIT_UNEXPECTED if different or done.total() < options.kills else 0
+    with run_under_test("alone", options) as undisturbed:
+        if undisturbed.finish() != 0:
+            raise InputError(f"the undisturbed run failed: {undisturbed.output()}")
+        console.print(undisturbed.output(), soft_wrap=True)
+        expected = contents(undisturbed.results)
+    kills: Counter[str] = Counter()
+    found_wrong: Counter[str] = Counter()
+    halves = 0
+    per_run = min(KILLS_PER_RUN, -(-options.kills // len(KINDS)))
+    for place in itertools.cycle(KINDS):
+        kinds = itertools.cycle(KINDS[place])
+        with run_under_test(place, options) as run:
+            here: Counter[str] = Counter()
+            wrong: list[str] = []
+            try:
+                while here.total() < min(per_run, options.kills - kills.total()):
+                    kind = next(kinds)
+                    if kill_once(run, kind, options.longest_wait, rng):
+                        here[kind] += 1
+                        halves += len(run.half_written()) if kind == "writing" else 0
+                    elif len(run.stored()) >= len(expected) - 1 and not alive(run.runner):
+                        break  # finished
+                code = run.finish()
+                found = contents(run.results)
+                wrong += [f"failed: exit code {code}: {run.output()}"] if code else []
+                wrong += [f"lost: {name}" for name in sorted(expected.keys() - found.keys())]
+                wrong += [f"left over: {name}" for name in sorted(found.keys() - expected.keys())]
+                wrong += [
+                    f"changed: {name}" for name in sorted(expected.keys() & found.keys())
+                    if expected[name] != found[name]
+                ]  # fmt: skip
+                wrong += [f"outlived: process {process.pid}" for process in run.outlived()]
+            except (HungError, subprocess.TimeoutExpired):
+                wrong.append(f"hung: {run.output()}")
+        kills += here
+        found_wrong += Counter(sentence.partition(":")[0] for sentence in wrong)
+        what = ", ".join(f"{count} {kind}" for kind, count in here.items())
+        console.print(f"{place}: {here.total()} kills ({what}), {len(wrong)} things wrong", soft_wrap=True)
+        for sentence in wrong:
+            console.print(sentence, soft_wrap=True, markup=False)
+        if kills.total() >= options.kills:
+            break
+    what = ", ".join(f"{count} {kind}" for kind, count in kills.items())
+    verdict = ", ".join(
+        f"{found_wrong[kind]} {kind}"
+        for kind in ("lost", "changed", "left over", "hung", "failed", "outlived")
+    )
+    console.print(
+        f"{kills.total()} kills ({what}; {halves} half-written files left behind), {len(expected)} files "
+        f"compared per run: {verdict}",
+        soft_wrap=True,
+    )
+    return cli.EXIT_UNEXPECTED if found_wrong else 0
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +22,11 @@ def output_errors(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror or error}") from None
+
+
+def is_half_written(name: str) -> bool:
+    """Whether a file of this name is one that `write_atomic` has not finished, or never will."""
+    return re.fullmatch(r"\..+\.[0-9a-f]{16}", name) is not None
 
 
 def write_atomic(path: Path, content: bytes, *, durable: bool = False) -> None:

@@ -37,7 +37,7 @@ from filelock import BaseFileLock, FileLock, Timeout
 from numpy.typing import NDArray
 
 from sfr_fa.runs.racing import Dropped, plan, rounds_of
-from sfr_theory.atomic import output_errors, write_atomic
+from sfr_theory.atomic import is_half_written, output_errors, write_atomic
 from sfr_theory.errors import InputError
 
 RUN_FORMAT, TRIAL_FORMAT, VERSION = "sfr-run", "sfr-trial", 1
@@ -218,7 +218,7 @@ class RunFolder:
             difference = first_difference(known, json.loads(json.dumps(config)))
             if not difference:
                 return
-            if any(map(_is_locked, self.unfinished.rglob("*.lock"))):
+            if any(map(_is_locked, self._locks())):
                 raise InputError(f"{self.path} is being filled with another config: {difference}; stop that")
             if any(self.path.rglob("*.csv")):
                 raise InputError(
@@ -374,11 +374,26 @@ class RunFolder:
             return TrialStatus(TrialState.STOPPED, done)
         return TrialStatus(TrialState.MISSING)
 
+    def _locks(self) -> list[Path]:
+        return [Path(folder, name) for folder, _, names in os.walk(self.unfinished)
+                for name in fnmatch.filter(names, "*.lock")]  # fmt: skip
+
     def tidy(self) -> None:
         """Remove what nobody needs any more.
 
-        That is empty folders, orders to stop that all have read by now, credentials of runs that were killed.
+        That is what killed processes left half written, empty folders, orders to stop that all have read by
+        now, credentials of runs that were killed.
         """
+        # In this order: a writer holds the lock of a trial until its file has its final name.
+        half_written = [
+            Path(folder, name)
+            for folder, _, names in os.walk(self.path)
+            for name in filter(is_half_written, names)
+        ]
+        if half_written and not any(map(_is_locked, self._locks())):
+            for path in half_written:
+                with contextlib.suppress(OSError):
+                    path.unlink()
         now = time.time()
         for path in (*_listed(self.unfinished, "stop-*"), *_listed(self.unfinished, f"{CREDENTIALS}*")):
             with contextlib.suppress(OSError):

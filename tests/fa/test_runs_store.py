@@ -233,6 +233,21 @@ def test_tidying_up_removes_what_a_killed_run_left_and_nothing_younger(folder):
     assert (young / "key").exists()
 
 
+def test_tidying_up_removes_half_written_files_unless_a_trial_is_under_way(folder):
+    left = [folder.path / name for name in (f".manifest.json.{'0' * 16}", f"features/.rep-00.x.{'a' * 16}")]
+    for path in left:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"half")
+    mine = folder.path / ".notes.txt"
+    mine.touch()
+    with folder.working_on(KEY):
+        folder.tidy()
+        assert all(path.exists() for path in left)
+    folder.tidy()
+    assert not any(path.exists() for path in left)
+    assert mine.exists()
+
+
 def test_who_waits_for_a_lock_does_not_get_one_that_is_gone(folder):
     """The first holder removes its file; a third one makes a new file before the second looks again."""
     holders, most = [], []
