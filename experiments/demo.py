@@ -96,6 +96,7 @@ def run(step: DemoStep) -> Done:
 def main(options: Options) -> int:
     console = Console(highlight=False)
     folder = Path(options.output)
+    cli.require_writable(str(folder / "index.html"), str(folder / "data/any"))
     plan = steps(folder / "data")
     # What is finished would not be run again, and this page is about this run.
     shutil.rmtree(folder / "data" / report.DEMO_RESULTS / "demo", ignore_errors=True)

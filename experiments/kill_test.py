@@ -51,7 +51,7 @@ KINDS = {
     "local": ("runner", "worker", "writing"),
     "cluster": ("runner", "worker", "scheduler", "writing"),
 }
-KILLS_PER_RUN = 60
+KILLS_PER_RUN = 12
 STARTING_SECONDS = 4.0
 FAREWELL_SECONDS = 60.0
 """Workers whose runner was killed notice it and end, which takes a while on a busy machine."""
@@ -140,18 +140,8 @@ class RunUnderTest:
             wait(lambda: answers(port), self.scheduler, 60.0)
         self.cluster_workers = [worker for worker in self.cluster_workers if alive(worker)]
         while len(self.cluster_workers) < self.options.workers:
-            self.cluster_workers.append(
-                self._start(
-                    f"{dask}worker",
-                    self._address,
-                    "--nthreads",
-                    "1",
-                    "--no-dashboard",
-                    "--no-nanny",
-                    "--host",
-                    "127.0.0.1",
-                )  # fmt: skip
-            )
+            options = ("--nthreads", "1", "--host", "127.0.0.1", "--no-dashboard", "--no-nanny")
+            self.cluster_workers.append(self._start(f"{dask}worker", self._address, *options))
 
     # --- Looking
 

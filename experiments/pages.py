@@ -33,6 +33,7 @@ from sfr_fa.runs.load import Run
 from sfr_theory import cli
 from sfr_theory.claims import Verdict
 from sfr_theory.errors import InputError
+from sfr_theory.reading import read_text
 
 SECTIONS = {"README.md": "overview.md", "docs/kernel.md": "kernel.md"}
 """Page of which a part is made -> template of that part."""
@@ -141,7 +142,7 @@ def page_text(page: Path, template: str, findings: Findings) -> str:
         return made
     if not page.is_file():
         raise InputError(f"there is no {page}, where a table goes; run this in the folder of the project")
-    whole = page.read_text(encoding="utf-8")
+    whole = read_text(page)
     if not SECTION.search(whole):
         raise InputError(f"{page} has no lines <!-- results --> and <!-- /results -->, where its table goes")
     return SECTION.sub(lambda _: made, whole)
@@ -161,7 +162,7 @@ def main(options: Options) -> int:
     for name, template in PAGES.items():
         page = Path(name)
         new = page_text(page, template, findings)
-        if not page.is_file() or page.read_text(encoding="utf-8") != new:
+        if not page.is_file() or read_text(page) != new:
             changed.append(page)
             print(f"{page} is out of date" if options.check else f"wrote {page}")
             if not options.check:

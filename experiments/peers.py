@@ -53,6 +53,7 @@ from sfr_fa.feature_spaces import DiscreteFeatures
 from sfr_fa.tasks import AdditiveTask, FunctionTask, LinearTask, Task
 from sfr_theory import cli
 from sfr_theory.errors import InputError
+from sfr_theory.reading import known_content, read_text
 
 GAMMA, EPSILON, BATCH, HIDDEN, EPISODE = 0.97, 0.3, 32, 64, 60
 TRAIN_STEPS, FEW_STEPS, EPISODES = 4500, 225, 2
@@ -296,13 +297,13 @@ def read_rows(path: Path) -> list[Row]:
         "steps": int,
         "linear": lambda text: text == "True",
     }
-    with path.open(newline="") as file:
+    with known_content(path, "experiments.peers"):
         return [
             Row(**{
                 field.name: kinds.get(field.name, float if field.type == "float" else str)(line[field.name])
                 for field in fields(Row)
             })
-            for line in csv.DictReader(file)
+            for line in csv.DictReader(io.StringIO(read_text(path), newline=""))
         ]  # fmt: skip
 
 
@@ -389,6 +390,7 @@ def main(options: Options) -> int:
     if min(options.seeds, options.few_steps, options.train_steps // TASKS) < 1:
         raise InputError(f"--seeds and --few-steps must be at least 1, --train-steps at least {TASKS}")
     path = Path(options.output)
+    cli.require_writable(options.output)
     done = {(row.environment, row.agent, row.seed) for row in read_rows(path)}
     runs = [
         run

@@ -11,7 +11,6 @@ name. The page needs no network and reads without scripts.
 from __future__ import annotations
 
 import base64
-import json
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -34,6 +33,7 @@ from sfr_theory.claims import ERRORS, HTML_STYLE, Verdict, claims_html, errors, 
 from sfr_theory.errors import InputError
 from sfr_theory.mdp import FiniteMDP
 from sfr_theory.operators import q_from_xi
+from sfr_theory.reading import read_bytes, read_json, read_text
 from sfr_theory.solve import policy_xi
 
 DEMO_RESULTS = "demo"
@@ -103,12 +103,9 @@ def idea(gamma: float = 0.9) -> dict[str, Any]:
 
 def read(path: Path) -> dict[str, Any] | None:
     """A JSON file; None if it is not there."""
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    if not path.exists():
         return None
-    except (OSError, ValueError) as error:
-        raise InputError(f"cannot read {path}: {error}; run `make demo` to make it anew") from None
+    content = read_json(path)
     if not isinstance(content, dict):
         raise InputError(f"{path} does not hold results; run `make demo` to make it anew")
     return content
@@ -140,7 +137,7 @@ def theory_section(name: str, folder: Path) -> Markup:
     path, drawing = folder / f"{name}.json", folder / f"{name}.svg"
     drawn = None
     if drawing.exists():
-        content = svg.compact(drawing.read_bytes())
+        content = svg.compact(read_bytes(drawing))
         caption = CAPTIONS[name]
         drawn = Shown(svg.inline(content, name, caption), caption, is_wide=svg.is_wide(content))
     return rendered(
@@ -218,7 +215,7 @@ def live(folder: Path) -> Markup:
     """The live part; it is ours and brings its own style and script."""
     path = folder / LIVE
     if path.is_file():
-        return Markup(path.read_text(encoding="utf-8"))
+        return Markup(read_text(path))
     command = f"python -m experiments.live --output {path} --fragment"
     return Markup(render("live.html", command=command))
 
@@ -241,6 +238,7 @@ def page(folder: Path, results: Path) -> str:
 
 
 def main(options: Options) -> int:
+    cli.require_writable(options.output)
     folder = Path(options.data)
     if not folder.is_dir() and options.data != Options.data:
         raise InputError(f"there is no folder {folder}; `make demo` fills one, --data names another")

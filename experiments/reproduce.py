@@ -65,6 +65,10 @@ class Options:
 
 def main(options: Options) -> int:
     console = Console(highlight=False)
+    if not options.dry_run:
+        cli.require_writable(
+            options.output, str(Path(options.data) / "any"), str(Path(options.results) / "any")
+        )
     for stage in PLAN:
         load_config(stage.experiment).profile(options.profile)
     failed = []

@@ -184,6 +184,7 @@ def main(options: Options) -> int:
     for name, least in (("tasks", 1), ("steps", 1), ("frames", 1), ("size", 16), ("seed", 0)):
         if getattr(options, name) < least:
             raise InputError(f"--{name} is {getattr(options, name)}; it must be at least {least}")
+    cli.require_writable(options.output)
     trial = trial_of(options)
     with tempfile.TemporaryDirectory() as folder:
         engine, tasks, notes = build(trial, functools.partial(learned_feature_map, folder=RunFolder(folder)))

@@ -18,6 +18,7 @@ from sfr_fa.runs.load import existing
 from sfr_fa.runs.store import RunFolder, TrialState
 from sfr_theory import cli
 from sfr_theory.errors import InputError
+from sfr_theory.reading import known_content
 
 
 @dataclass(frozen=True)
@@ -57,16 +58,19 @@ def status_of(path: Path) -> RunStatus:
     folder = RunFolder(path)
     try:
         manifest = folder.manifest()
+        with known_content(path, "sfr_fa.run"):
+            tasks = int(manifest["config"]["size"]["tasks"])
     except InputError as error:
         return RunStatus(path, {}, problem=str(error))
     trials = {}
     for key in manifest["trials"]:
         status = folder.status(key)
         trials[key] = {"state": status.state.value, "tasks": status.tasks_done, "reason": status.reason}
-    return RunStatus(path, trials, manifest["config"]["size"]["tasks"])
+    return RunStatus(path, trials, tasks)
 
 
 def main(options: Options) -> int:
+    cli.require_writable(options.json)
     console = cli.output_console(options.json)
     manifests = existing(Path(options.results)).rglob("manifest.json")
     folders = sorted(path.parent for path in manifests)

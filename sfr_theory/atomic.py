@@ -20,8 +20,12 @@ def output_errors(path: Path) -> Iterator[None]:
     """What goes wrong with writing a file, in a sentence."""
     try:
         yield
+    except InputError:
+        raise
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror or error}") from None
+    except (RuntimeError, ValueError) as error:  # links that lead to themselves, a zero byte in the name
+        raise InputError(f"cannot write {str(path)!r}: {error}") from None
 
 
 def is_half_written(name: str) -> bool:
@@ -38,7 +42,11 @@ def write_atomic(path: Path, content: bytes, *, durable: bool = False) -> None:
     with output_errors(path):
         path = path.resolve()
         if path.exists() and not path.is_file():
-            path.write_bytes(content)
+            # A pipe that nobody reads is refused, not waited for.
+            descriptor = os.open(path, os.O_WRONLY | getattr(os, "O_NONBLOCK", 0))
+            os.set_blocking(descriptor, True)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(content)
             return
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")

@@ -15,7 +15,15 @@ import tyro
 from sfr_theory.checks import gpi_learning, hysteresis, model_based, operators, theorem_1
 from sfr_theory.checks.settings import Check, Settings
 from sfr_theory.claims import Skipped, outcome_table
-from sfr_theory.cli import EXIT_UNEXPECTED, output_console, progress, run, save_figure, write_json
+from sfr_theory.cli import (
+    EXIT_UNEXPECTED,
+    output_console,
+    progress,
+    require_writable,
+    run,
+    save_figure,
+    write_json,
+)
 from sfr_theory.errors import InputError
 from sfr_theory.learning import has_numba
 
@@ -66,6 +74,7 @@ def selected(prefixes: Sequence[str]) -> list[Check]:
 
 def main(options: Options) -> int:
     options.validate()
+    require_writable(options.json, plot=options.plot)
     checks = selected(options.claim)
     for check in checks:
         if options.features < check.min_features:

@@ -367,7 +367,7 @@ def run_on_generated(options: Options, plan: Plan, console: Console, title: str)
 
 def main(options: Options) -> int:
     plan = options.plan()
-    cli.require_writable(options.json, options.plot, str(Path(options.counterexamples) / "any"))
+    cli.require_writable(options.json, str(Path(options.counterexamples) / "any"), plot=options.plot)
     console = cli.output_console(options.json)
     arithmetic = "rational arithmetic" if plan.exact else "float64"
     payload: dict[str, Any] = {"seed": plan.seed, "gamma": float(plan.exact_gamma), "exact": plan.exact}

@@ -480,7 +480,7 @@ def plot(rows: list[TightnessRow], comparisons: list[BoundComparison], path: str
 
 
 def main(options: Options) -> int:
-    cli.require_writable(options.json, options.plot)
+    cli.require_writable(options.json, plot=options.plot)
     console = cli.output_console(options.json)
     gammas, rows = options.gammas(), search(options)
     comparisons = [

@@ -29,6 +29,7 @@ from sfr_theory.atomic import output_errors, write_atomic
 from sfr_theory.errors import InputError
 
 Options = TypeVar("Options")
+PLOT_FORMATS = ("svg", "png", "pdf")
 EXIT_UNEXPECTED, EXIT_BAD_INPUT, EXIT_INTERRUPTED = 1, 2, 130
 
 
@@ -101,13 +102,17 @@ def progress(total: int, description: str) -> Iterator[Callable[[int], None]]:
         yield lambda steps: bar.advance(task, steps)
 
 
-def require_writable(*paths: str | None) -> None:
+def require_writable(*paths: str | None, plot: str | None = None) -> None:
     """Refuse output that could not be written, before the work is done and not after."""
-    for name in paths:
+    if plot is not None and Path(plot).suffix.lstrip(".") not in PLOT_FORMATS:
+        raise InputError(f"cannot plot to {plot}: its ending must be one of {', '.join(PLOT_FORMATS)}")
+    for name in (*paths, plot):
         if name is None or name == "-":
             continue
-        path = Path(name).resolve()
         with output_errors(Path(name)):
+            path = Path(name).resolve()
+            if path.is_dir():
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
             if not path.exists():
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path = path.parent
@@ -138,11 +143,8 @@ def write_json(payload: Any, path: str) -> None:
 
 
 def save_figure(figure: Any, path: str) -> None:
-    """A matplotlib figure to a file; the ending names the format (svg, png, pdf)."""
+    """A matplotlib figure to a file; the ending names the format."""
     target = Path(path)
-    formats = figure.canvas.get_supported_filetypes()
-    if target.suffix.lstrip(".") not in formats:
-        raise InputError(f"cannot plot to {path}: its ending must be one of {', '.join(sorted(formats))}")
-    with output_errors(target):
-        target.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(target, bbox_inches="tight", dpi=150)
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format=target.suffix.lstrip("."), bbox_inches="tight", dpi=150)
+    write_atomic(target, buffer.getvalue())

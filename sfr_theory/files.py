@@ -12,11 +12,13 @@ every (state, action) pair must be present. Outcomes that are not listed have pr
 listed twice has the sum.
 
 Approximations may also come as an NPZ file with one array of shape (I, S, A, F), such as a learner writes it.
-Neither format can execute code.
+Neither format can execute code. Sizes are limited: `sfr_theory.reading` for files, a joint kernel of
+`MAX_KERNEL_ENTRIES`, arrays of `MAX_ARCHIVE_BYTES` once unpacked.
 """
 
 from __future__ import annotations
 
+import io
 import json
 import zipfile
 from collections.abc import Mapping
@@ -29,16 +31,18 @@ from sfr_theory.arithmetic import Array, exact_array, is_exact, rational, zeros
 from sfr_theory.cli import write_atomic
 from sfr_theory.errors import InputError
 from sfr_theory.mdp import ROW_SUM_TOLERANCE, FiniteMDP, TransferProblem, discount
+from sfr_theory.reading import read_bytes, read_json
 
 MDP_KEYS = ("gamma", "num_features", "transitions", "feature_vectors", "comment")
 TASK_KEYS = ("target", "sources", "approximations")
 MAX_KERNEL_ENTRIES = 10_000_000
+MAX_ARCHIVE_BYTES = 2**30
 OUTCOME_KEYS = ("state", "action", "next_state", "feature", "probability")
 
 
 def load_problem(path: str | Path) -> TransferProblem:
     """A transfer problem from a JSON file, in rational arithmetic."""
-    content = _read_json(Path(path))
+    content = read_json(Path(path), _without_duplicates)
     try:
         return problem_from_json(content)
     except InputError as error:
@@ -52,12 +56,21 @@ def save_problem(problem: TransferProblem, path: str | Path, comment: str = "") 
 
 def load_approximations(path: str | Path) -> Array:
     """The one array of an NPZ file: xi~_i of every source, shape (I, S, A, F)."""
+    content = read_bytes(Path(path))
     try:
-        with np.load(path, allow_pickle=False) as content:
-            arrays = {name: content[name] for name in content.files}
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror or error}") from None
-    except (ValueError, AttributeError, TypeError, zipfile.BadZipFile, EOFError):
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            size = sum(entry.file_size for entry in archive.infolist())
+            if size > MAX_ARCHIVE_BYTES:
+                raise InputError(f"{path} unpacks to {size:,} bytes; at most {MAX_ARCHIVE_BYTES:,} are read")
+            arrays = {
+                entry.filename.removesuffix(".npy"): np.load(
+                    io.BytesIO(archive.read(entry)), allow_pickle=False
+                )
+                for entry in archive.infolist()
+            }
+    except InputError:
+        raise
+    except Exception:  # what a damaged archive leads to is anybody's guess: zlib, struct, memory, ...
         raise InputError(f"{path} is not an NPZ file of plain arrays") from None
     if len(arrays) != 1:
         raise InputError(
@@ -104,26 +117,6 @@ def dump(content: Mapping[str, Any]) -> str:
         return json.dumps(value, allow_nan=False)
 
     return render(dict(content), 0)
-
-
-def _read_json(path: Path) -> Any:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror or error}") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path} is not text; expected JSON in UTF-8") from None
-    try:
-        return json.loads(text, object_pairs_hook=_without_duplicates)
-    except json.JSONDecodeError as error:
-        place = f"line {error.lineno}, column {error.colno}"
-        raise InputError(f"{path} is not JSON ({place}): {error.msg}") from None
-    except RecursionError:
-        raise InputError(f"{path} is nested too deeply to be an MDP file") from None
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
-    except ValueError as error:  # an integer of thousands of digits
-        raise InputError(f"{path} holds a number that is too long: {error}") from None
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -447,6 +447,7 @@ def to_json(outcomes: Iterable[Outcome]) -> dict[str, dict[str, Any]]:
 
 
 def main(options: Options) -> int:
+    cli.require_writable(options.json)
     console = cli.output_console(options.json)
     found, unreadable = load.load_all(load.existing(Path(options.results)))
     for line in unreadable:

@@ -183,6 +183,7 @@ def source_comment(fingerprint: str) -> bytes:
 
 
 def main(options: Options) -> int:
+    cli.require_writable(options.environments, str(Path(options.output) / "any"))
     if options.environments:
         whole = strip(list(environments().values()))
         cli.write_atomic(Path(options.environments), small_png(whole))

@@ -22,6 +22,7 @@ from PIL import Image
 from experiments.live.export import ROOM_PRESETS
 from sfr_theory import cli
 from sfr_theory.errors import InputError
+from sfr_theory.reading import read_text
 
 REWARDS = ("Orange triangles and blue boxes", "Orange boxes and blue triangles", "Everything, then home")
 WINDOW, CROP = (1180, 900), (6, 188, 1176, 688)
@@ -80,7 +81,7 @@ def main(options: Options) -> int:
             f"there is no {options.page}; `python -m experiments.live --output {options.page}` writes it"
         )
     cli.require_writable(options.output)
-    page = Path(options.page).read_text(encoding="utf-8")
+    page = read_text(Path(options.page))
     pictures = []
     with (
         tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,

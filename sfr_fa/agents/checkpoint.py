@@ -14,6 +14,7 @@ built otherwise is refused with a sentence, before the reader has changed.
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import functools
 import hashlib
@@ -32,6 +33,7 @@ from numpy.typing import NDArray
 from sfr_fa.feature_spaces import DiscreteFeatures
 from sfr_theory.atomic import write_atomic
 from sfr_theory.errors import InputError
+from sfr_theory.reading import check_readable, known_content
 
 FORMAT, VERSION = "sfr-state", "3"
 
@@ -56,13 +58,14 @@ def write_checkpoint(path: Path, description: Mapping[str, Any], state: Mapping[
 
 def read_checkpoint(path: Path, description: Mapping[str, Any]) -> dict[str, Any]:
     """The state in a file, if it is whole and of what has this description."""
+    check_readable(path)
     try:
         with safetensors.safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from None
-    except (safetensors.SafetensorError, ValueError, TypeError, KeyError):
+    except (safetensors.SafetensorError, ValueError, TypeError, KeyError, MemoryError):
         raise InputError(f"{path} is not a saved state, or it is damaged") from None
     if metadata.get("format") != FORMAT:
         raise InputError(f"{path} is not a saved state")
@@ -72,16 +75,33 @@ def read_checkpoint(path: Path, description: Mapping[str, Any]) -> dict[str, Any
         )
     if _checksum(metadata, arrays) != metadata.get("sha256"):
         raise InputError(f"{path} is damaged: its checksum does not match")
-    saved, own = json.loads(metadata["description"]), json.loads(json.dumps(description))
-    others = [
-        f"another {key}: it is {saved.get(key)} there and {own.get(key)} here"
-        for key in own | saved
-        if saved.get(key) != own.get(key)
-    ]
-    if others:
-        raise InputError(f"{path} was saved with {'; with '.join(others)}")
-    state: dict[str, Any] = unpack(json.loads(metadata["state"]), arrays)
-    return state
+    with known_content(path, "this program"):
+        saved, own = json.loads(metadata["description"]), json.loads(json.dumps(description))
+        others = [
+            f"another {key}: it is {_short(saved.get(key))} there and {_short(own.get(key))} here"
+            for key in own | saved
+            if saved.get(key) != own.get(key)
+        ]
+        if others:
+            raise InputError(f"{path} was saved with {'; with '.join(others)}")
+        state: dict[str, Any] = unpack(json.loads(metadata["state"]), arrays)
+        return state
+
+
+def load_state(part: Any, state: Any, path: Path) -> None:
+    """`part.load_state_dict`, after which the part is as before if the state is not one of its own."""
+    before = copy.deepcopy(part.state_dict())
+    try:
+        with known_content(path, "this program"):
+            part.load_state_dict(state)
+    except InputError:
+        part.load_state_dict(before)
+        raise
+
+
+def _short(value: Any) -> str:
+    text = repr(value) if isinstance(value, str) and not value.isprintable() else str(value)
+    return text if len(text) <= 200 else f"{text[:200]}..."
 
 
 def _checksum(metadata: Mapping[str, str], arrays: Arrays) -> str:

@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from sfr_fa.agents.approximators import ValueShape
-from sfr_fa.agents.checkpoint import describe, read_checkpoint, write_checkpoint
+from sfr_fa.agents.checkpoint import describe, load_state, read_checkpoint, write_checkpoint
 from sfr_fa.agents.cumulants import Cumulant, Indicator
 from sfr_fa.agents.errors import DivergedError
 from sfr_fa.agents.features import EnvironmentFeatures, FeatureMap, one_member
@@ -439,7 +439,7 @@ class GpiAgent:
         that was saved: those of this agent count. All else (gamma, features, cumulant, readout, networks and
         their optimiser, clipping, shapes, precision) is part of what the weights mean.
         """
-        self.load_state_dict(read_checkpoint(Path(path), self.description))
+        load_state(self, read_checkpoint(Path(path), self.description), Path(path))
 
     # --- Engines ----------------------------------------------------------------------------------
 

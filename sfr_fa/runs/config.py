@@ -436,8 +436,9 @@ def load_config(source: str) -> ExperimentConfig:
             module = importlib.import_module(source)
     except InputError:
         raise
-    except Exception as error:
-        raise InputError(f"{source} cannot be read as a config: {type(error).__name__}: {error}") from None
+    except (Exception, SystemExit) as error:
+        what = " ".join(f"{type(error).__name__}: {error}".split())
+        raise InputError(f"{source} cannot be read as a config: {what}") from None
     config = getattr(module, "CONFIG", None)
     if not isinstance(config, ExperimentConfig):
         raise InputError(f"{source} must define CONFIG, a sfr_fa.runs.ExperimentConfig")

@@ -26,6 +26,7 @@ from sfr_fa.runs.publish import TrialRecord
 from sfr_fa.runs.store import GridPoint, canonical_json, digest
 from sfr_fa.statistics import FloatArray
 from sfr_theory.errors import InputError
+from sfr_theory.reading import input_errors, known_content
 
 
 @dataclass(frozen=True)
@@ -154,7 +155,9 @@ class Run:
 
 def existing(folder: Path) -> Path:
     """A folder of results that a command was given."""
-    if not folder.is_dir():
+    with input_errors(folder):
+        is_there = folder.is_dir()
+    if not is_there:
         raise InputError(f"there is no folder {folder}; a run makes one, or name another")
     return folder
 
@@ -175,7 +178,7 @@ def named(arguments: Iterable[str]) -> list[Path]:
     found: list[Path] = []
     for argument in arguments:
         path = Path(argument)
-        here = [path.with_suffix("")] if path.suffix in (".csv", ".json") else find(path)
+        here = [path.with_suffix("")] if path.suffix in (".csv", ".json") else find(existing(path))
         if not here:
             raise InputError(f"{argument} holds no runs; `python -m sfr_fa.run` makes them")
         found += here
@@ -186,7 +189,7 @@ def load(path: Path) -> Run:
     """Read and check one run."""
     is_folder = (path / "manifest.json").is_file()
     finished = publish.from_folder(path) if is_folder else publish.read(path)
-    with publish.known_content(path, "a run"):
+    with known_content(path, "a run"):
         return _run(path, finished)
 
 

@@ -13,7 +13,6 @@ written. Reading checks both digests, so that no number can change unnoticed.
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import io
 import itertools
@@ -30,6 +29,7 @@ from sfr_fa.runs.store import TrialResult, canonical_json, digest, first_differe
 from sfr_fa.runs.wording import rate_text
 from sfr_theory import cli
 from sfr_theory.errors import InputError
+from sfr_theory.reading import known_content, read_bytes
 
 FORMAT = "sfr-published"
 COLUMNS = ("setting", "agent", "rates", "repetition", "task", "total_return")
@@ -81,17 +81,6 @@ def planned(config: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
                     "steps": config["size"]["steps"],
                     "engine": config["engine"],
                 }
-
-
-@contextlib.contextmanager
-def known_content(path: Path, writer: str) -> Iterator[None]:
-    """Signed, but not with what we write: there is no telling what a foreign file lacks."""
-    try:
-        yield
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(f"{path} is not what {writer} writes: {type(error).__name__}: {error}") from error
 
 
 # --- From a folder of trials -------------------------------------------------------------------------
@@ -228,10 +217,7 @@ def read(path: Path) -> Finished:
     """What `write` wrote, checked."""
     manifest = store.read_signed(manifest_path(path), FORMAT)
     table = table_path(path)
-    try:
-        content = table.read_bytes()
-    except OSError as error:
-        raise InputError(f"cannot read {table}: {error.strerror or error}") from None
+    content = read_bytes(table)
     with known_content(path, "sfr_fa.runs.publish"):
         if digest(content) != manifest["csv_sha256"]:
             raise InputError(
@@ -335,6 +321,7 @@ class Options:
 def main(options: Options) -> int:
     if not options.runs:
         raise InputError("name at least one folder of a run, such as results/racer/paper")
+    cli.require_writable(str(Path(options.output) / "any"))
     for name in options.runs:
         new = from_folder(Path(name))
         if new.problems:

@@ -39,6 +39,7 @@ from numpy.typing import NDArray
 from sfr_fa.runs.racing import Dropped, plan, rounds_of
 from sfr_theory.atomic import is_half_written, output_errors, write_atomic
 from sfr_theory.errors import InputError
+from sfr_theory.reading import known_content, read_bytes, read_json
 
 RUN_FORMAT, TRIAL_FORMAT, VERSION = "sfr-run", "sfr-trial", 1
 SUFFIX = ".safetensors"
@@ -138,7 +139,7 @@ def digest(content: Any) -> str:
 def write_new(path: Path, content: bytes) -> None:
     """Write a file that does not exist yet; writing the same content again does nothing."""
     if path.exists():
-        if path.read_bytes() == content:
+        if read_bytes(path) == content:
             return
         raise InputError(f"{path} exists with other content; move it away to have it written again")
     write_atomic(path, content, durable=True)
@@ -151,12 +152,7 @@ def signed(content: Mapping[str, Any]) -> bytes:
 
 def read_signed(path: Path, format_name: str, unsigned: Sequence[str] = ()) -> dict[str, Any]:
     """The content that `signed` wrote, without the digest; `unsigned` entries have been left out of it."""
-    try:
-        content = json.loads(path.read_bytes())
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror or error}") from None
-    except ValueError:
-        raise InputError(f"{path} is damaged: it is not JSON") from None
+    content = read_json(path)
     if not isinstance(content, dict) or content.get("format") != format_name:
         raise InputError(f"{path} is no {format_name} file, or it is damaged")
     if content.get("version") != VERSION:
@@ -214,7 +210,7 @@ class RunFolder:
         """
         path = self.path / "manifest.json"
         if path.exists():
-            known = read_signed(path, RUN_FORMAT)["config"]
+            known = self.manifest()["config"]
             difference = first_difference(known, json.loads(json.dumps(config)))
             if not difference:
                 return
@@ -236,7 +232,17 @@ class RunFolder:
         }))  # fmt: skip
 
     def manifest(self) -> dict[str, Any]:
-        return read_signed(self.path / "manifest.json", RUN_FORMAT)
+        """The config and the names of the trials, which lead to files inside the folder."""
+        path = self.path / "manifest.json"
+        content = read_signed(path, RUN_FORMAT)
+        with known_content(path, "sfr_fa.run"):
+            config, trials, started = content["config"], content["trials"], content["provenance"]
+            if not (isinstance(config, dict) and isinstance(trials, list) and isinstance(started, dict)):
+                raise TypeError("config and provenance must be objects, trials a list")
+            for key in trials:
+                if "\0" in key or not Path(key).parts or Path(key).is_absolute() or ".." in Path(key).parts:
+                    raise ValueError(f"{key!r} is no name of a trial")
+            return content
 
     # --- Finished trials
 
@@ -275,23 +281,24 @@ class RunFolder:
     def read_result(self, key: str) -> TrialResult:
         """A finished trial; a file that is damaged, or belongs to another trial, is refused."""
         path = self.json_path(key)
+        with known_content(path, "sfr_fa.run"):
+            return self._read_result(key, path)
+
+    def _read_result(self, key: str, path: Path) -> TrialResult:
         content = read_signed(path, TRIAL_FORMAT, TIMES)
         if digest(content.get("seconds")) != content.get("seconds_sha256"):
             raise InputError(f"{path} is damaged: the checksum of its times does not match")
         if content["key"] != key:
             raise InputError(f"{path} is the result of {content['key']}; it was renamed")
         table_path = self.csv_path(key)
-        try:
-            table = table_path.read_bytes()
-        except OSError as error:
-            raise InputError(f"cannot read {table_path}: {error.strerror or error}") from None
+        table = read_bytes(table_path)
         if digest(table) != content["csv_sha256"]:
             raise InputError(f"{table_path} is damaged: its checksum does not match the one in {path.name}")
         return TrialResult(
             key,
             content["trial"],
             rows_from_csv(table, table_path),
-            tuple(content["seconds"]),
+            tuple(map(float, content["seconds"])),
             content["tasks_sha256"],
             content["provenance"],
             tuple(content["notes"]),
@@ -323,7 +330,7 @@ class RunFolder:
         for pattern in (f"{place.name}.task-*", f".{place.name}.task-*"):
             for path in _listed(place.parent, pattern):
                 if path not in keep:
-                    path.unlink(missing_ok=True)
+                    remove(path)
 
     def feature_path(self, name: str) -> Path:
         return self.path / "features" / f"{name}{SUFFIX}"
@@ -403,6 +410,15 @@ class RunFolder:
         for folder, _, _ in os.walk(self.unfinished, topdown=False):
             with contextlib.suppress(OSError):
                 Path(folder).rmdir()
+
+
+def remove(path: Path) -> None:
+    """Remove a file, or whatever else somebody has put in its place."""
+    with output_errors(path):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
 
 
 def _listed(folder: Path, pattern: str) -> list[Path]:

@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from sfr_fa.agents import AgentSpec, FitWarning, LearnedFeatures, LinearPerAction, ValueShape
-from sfr_fa.agents.checkpoint import read_checkpoint, write_checkpoint
+from sfr_fa.agents.checkpoint import load_state, read_checkpoint, write_checkpoint
 from sfr_fa.agents.gpi_policies import gpi_policies_by_name
 from sfr_fa.agents.policies import CopyPrevious, start_afresh
 from sfr_fa.arrays import FloatArray
@@ -44,10 +44,11 @@ from sfr_fa.feature_codes import code_by_name
 from sfr_fa.feature_learning import RewardedTransitions, learn_features
 from sfr_fa.feature_spaces import BoxFeatures, DiscreteFeatures, FeatureSpace
 from sfr_fa.runs.config import AgentSetup, Trial, file_name
-from sfr_fa.runs.store import RunFolder, TaskRow, digest, rows_from_csv, rows_to_csv
+from sfr_fa.runs.store import RunFolder, TaskRow, digest, remove, rows_from_csv, rows_to_csv
 from sfr_fa.streams import stream
 from sfr_fa.tasks import Task
 from sfr_theory.errors import InputError
+from sfr_theory.reading import known_content
 
 FIT_POINTS = 500
 """SF fits its weights on the features of this many random steps, where features are continuous..."""
@@ -351,14 +352,18 @@ def _resume(trial: Trial, folder: RunFolder, engine: Engine, progress: _Progress
     for done, path in folder.checkpoints(trial.key).items():
         try:
             state = read_checkpoint(path, trial.to_json())
-            engine.load_state_dict(state["engine"])
+            with known_content(path, "this program"):
+                rows = rows_from_csv(state["rows"].encode(), path)
+                seconds = [float(value) for value in state["seconds"]]
+                notes = [str(note) for note in state["notes"]]
+                if not len(rows) == len(seconds) == done:
+                    raise InputError(f"{path} has {len(rows)} tasks in place of {done}")
+            load_state(engine, state["engine"], path)
         except InputError as error:
             remarks.append(f"{error}; an earlier state was taken instead of the one after {done} tasks")
-            path.unlink(missing_ok=True)
+            remove(path)
             continue
-        progress.rows[:] = rows_from_csv(state["rows"].encode(), path)
-        progress.seconds[:] = state["seconds"]
-        progress.notes[:] = state["notes"]
+        progress.rows[:], progress.seconds[:], progress.notes[:] = rows, seconds, notes
         break
     folder.forget_checkpoints(trial.key, before=0)
     return remarks

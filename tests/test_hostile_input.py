@@ -1,0 +1,135 @@
+"""No traceback and no hang on bad input: files of every kind, spoiled in every way, and output that cannot be.
+
+`python -m tests.hostile 1000` tries more of the same.
+"""
+
+import ast
+import dataclasses
+import importlib
+import os
+import random
+from pathlib import Path
+
+import pytest
+
+from sfr_theory import reading
+from sfr_theory.atomic import write_atomic
+from tests import hostile
+from tests.refusals import refused
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = ("sfr_theory", "sfr_fa", "experiments", "proofs_checks")
+SOURCES = {
+    path.relative_to(ROOT).as_posix(): path for package in PACKAGES for path in (ROOT / package).rglob("*.py")
+}
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("hostile") / "good"
+    folder.mkdir()
+    return folder, hostile.material(folder)
+
+
+def test_files_that_are_right_are_taken(good):
+    folder, targets = good
+    hostile.check_material(targets, folder)
+
+
+def test_spoiled_files(good):
+    folder, targets = good
+    rng = random.Random(1)
+    assert [finding for target in targets for finding in hostile.attack(target, folder, 6, rng)] == []
+
+
+def test_what_is_no_file(good):
+    """The first reader of each file; `attack` lets the others have it."""
+    folder, targets = good
+    for target in targets:
+        read = next(iter(target.readers.values()))
+        for kind in hostile.other_files(folder):
+            with hostile.copied(folder) as copy:
+                path = copy / target.file
+                path.unlink()
+                hostile.other_files(path)[kind]()
+                assert hostile.taken(read, copy) == "", (target.file, kind)
+
+
+# --- Everything is read and written in one way --------------------------------------------------------
+
+READS = {"read_text", "read_bytes", "load", "loads", "safe_open", "load_file", "fromfile", "loadtxt"}
+MAY_READ = {
+    "sfr_theory/reading.py",
+    "sfr_theory/compiled.py",  # its own cache, under checksums
+    "sfr_fa/agents/checkpoint.py",  # safetensors, after `check_readable`
+    "experiments/kill_test.py",  # what it has just made
+    "experiments/live/film.py",  # a picture of its own
+    "experiments/live/page.py",  # files of the package
+    "proofs_checks/coq/check.py",  # files of the package
+}
+OWN = {"load", "publish", "reading", "store"}
+"""Modules of ours whose `load` and `read` are readers themselves."""
+
+
+@pytest.mark.parametrize("name", sorted(SOURCES.keys() - MAY_READ))
+def test_files_are_read_through_one_module(name):
+    """A reader of its own would meet pipes, devices and sizes on its own."""
+    for node in ast.walk(ast.parse(SOURCES[name].read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in READS:
+            owner = node.func.value
+            of = owner.id if isinstance(owner, ast.Name) else ""
+            if of in OWN or (of == "json" and node.func.attr == "loads"):
+                continue
+            pytest.fail(f"{name}:{node.lineno} reads a file; sfr_theory.reading does that")
+
+
+def test_sizes_have_limits(tmp_path):
+    path = tmp_path / "large"
+    path.write_bytes(b"12345")
+    assert reading.read_bytes(path, limit=5) == b"12345"
+    with refused(str(path), "5", "4"):
+        reading.read_bytes(path, limit=4)
+    os.truncate(path, reading.MAX_JSON_BYTES + 1)
+    with refused(str(path), "67,108,864"):
+        reading.read_json(path)
+
+
+# --- Output -------------------------------------------------------------------------------------------
+
+OUTPUTS = ("output", "json", "plot", "markdown", "html", "counterexamples")
+NEEDED = {"sfr_fa.runs.publish": {"runs": ("results",)}, "experiments.live.film": {"page": "README.md"}}
+
+
+def commands_with_output():
+    for name, path in sorted(SOURCES.items()):
+        if (
+            "cli.run(main, Options" in (text := path.read_text(encoding="utf-8"))
+            or " run(main, Options" in text
+        ):
+            module = name.removesuffix(".py").replace("/", ".")
+            for field in dataclasses.fields(importlib.import_module(module).Options):
+                if field.name in OUTPUTS:
+                    yield module, field.name
+
+
+@pytest.mark.parametrize(("module", "field"), commands_with_output())
+def test_output_that_cannot_be_written_is_refused_before_the_work(module, field, tmp_path):
+    """Beside a file, where only folders can be, and at a link that leads to itself."""
+    command = importlib.import_module(module)
+    (tmp_path / "file").touch()
+    (tmp_path / "loop.svg").symlink_to(tmp_path / "loop.svg")
+    for place in ("file/x.svg", "loop.svg"):
+        options = command.Options(**NEEDED.get(module, {}), **{field: str(tmp_path / place)})
+        with hostile.deadline(10), refused("" if module.endswith("film") else place.partition("/")[0]):
+            command.main(options)
+
+
+def test_a_pipe_that_nobody_reads_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with hostile.deadline(10), refused("pipe"):
+        write_atomic(tmp_path / "pipe", b"content")
+
+
+def test_a_full_disk_is_told(tmp_path):
+    with refused("/dev/full"):
+        write_atomic(Path("/dev/full"), b"content")
