@@ -105,7 +105,10 @@ def read(path: Path) -> dict[str, Any] | None:
     """A JSON file; None if it is not there."""
     if not path.exists():
         return None
-    content = read_json(path)
+    try:
+        content = read_json(path)
+    except InputError as error:
+        raise InputError(f"{error}; run `make demo` to make it anew") from None
     if not isinstance(content, dict):
         raise InputError(f"{path} does not hold results; run `make demo` to make it anew")
     return content

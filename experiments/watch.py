@@ -32,6 +32,13 @@ from sfr_theory import cli
 from sfr_theory.errors import InputError
 
 SETTINGS = {"object-collection": GENERAL, "barreto": BARRETO, "racer": RACER}
+LIMITS = {
+    "tasks": (1, 10_000),
+    "steps": (1, 10**9),
+    "frames": (1, 10_000),
+    "size": (16, 4096),
+    "seed": (0, 2**63),
+}
 RATES = {**SF_R.rates, **MB_SFR.rates}
 
 
@@ -181,9 +188,9 @@ def write_gif(images: list[Image.Image], path: Path) -> None:
 
 
 def main(options: Options) -> int:
-    for name, least in (("tasks", 1), ("steps", 1), ("frames", 1), ("size", 16), ("seed", 0)):
-        if getattr(options, name) < least:
-            raise InputError(f"--{name} is {getattr(options, name)}; it must be at least {least}")
+    for name, (least, most) in LIMITS.items():
+        if not least <= getattr(options, name) <= most:
+            raise InputError(f"--{name} is {getattr(options, name)}; it must be {least} to {most:,}")
     cli.require_writable(options.output)
     trial = trial_of(options)
     with tempfile.TemporaryDirectory() as folder:

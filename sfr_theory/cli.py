@@ -60,7 +60,8 @@ def run(main: Callable[[Options], int], options: type[Options], module: str, des
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
     except OSError as error:
-        print(f"error: cannot write the output: {error.strerror or error}", file=sys.stderr)
+        what = f"cannot use {error.filename}" if error.filename else "cannot write the output"
+        print(f"error: {what}: {error.strerror or error}", file=sys.stderr)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = EXIT_BAD_INPUT
     sys.exit(code)

@@ -40,6 +40,7 @@ from sfr_fa.agents.checkpoint import describe, load_state, read_checkpoint, writ
 from sfr_fa.agents.cumulants import Cumulant, Indicator
 from sfr_fa.agents.errors import DivergedError
 from sfr_fa.agents.features import EnvironmentFeatures, FeatureMap, one_member
+from sfr_fa.agents.gpi_policies import check_participants, participants
 from sfr_fa.agents.hysteresis import KeptActions
 from sfr_fa.agents.policies import NewTask, PolicyLibrary
 from sfr_fa.agents.readouts import Readout, ReadoutRule, readout_vector
@@ -107,6 +108,7 @@ class GpiAgent:
         self.shape = ValueShape(self.state_dim, self.num_actions, cumulant.groups, cumulant.size)
         optimiser = functools.partial(settings.optimiser, lr=self.schedules.at(0).value)
         self.policies = PolicyLibrary(settings.approximator, self.shape, optimiser, self.dtype)
+        self._probe_functions()
         if self._growing:
             self.policies.check_can_grow()
         replay = settings.replay
@@ -135,6 +137,23 @@ class GpiAgent:
             parts["hysteresis"] = rule
         self.description = {name: describe(part) for name, part in parts.items()}
 
+    def _probe_functions(self) -> None:
+        """Refuse a loss or a clip that fails on one value, or answers with something else than it must."""
+        errors = torch.ones(self.shape.groups, self.shape.size, dtype=self.dtype, requires_grad=True)
+        loss = _tried("loss", self.loss, errors)
+        if not (isinstance(loss, Tensor) and loss.shape == () and loss.requires_grad):
+            raise InputError(
+                f"loss returned {_in_short(loss)}; it must return a tensor with one number that "
+                f"depends on its argument, a tensor of shape {tuple(errors.shape)}"
+            )
+        values = torch.ones(1, self.num_actions, self.shape.dimensions, dtype=self.dtype)
+        clipped = _tried("clip", self.clip, values)
+        if not (isinstance(clipped, Tensor) and clipped.shape == values.shape):
+            raise InputError(
+                f"clip returned {_in_short(clipped)}; it must return a tensor of the shape of its argument, "
+                f"{tuple(values.shape)}"
+            )
+
     # --- The three verbs --------------------------------------------------------------------------
 
     def start_task(self, task: TaskOrFunction | None = None) -> None:
@@ -149,13 +168,16 @@ class GpiAgent:
         before = self.streams.weights.bit_generator.state
         try:
             readout = self.readout_rule.start(known, self.streams.weights, self.dtype)
+            chosen = participants(self.gpi_policies, [r.vector for r in (*self.readouts, readout)])
             self.new_task(self.policies, self.streams.weights)
         except BaseException:
             self.streams.weights.bit_generator.state = before
             raise
         # Policies that were forgotten take their readouts with them.
         self.readouts = [*self.readouts[: len(self.policies) - 1], readout]
-        self.participants = self.gpi_policies([stored.vector for stored in self.readouts])
+        if chosen[-1] != len(self.readouts) - 1:
+            chosen = participants(self.gpi_policies, [stored.vector for stored in self.readouts])
+        self.participants = chosen
         self.gpi_counts_by_task.append(np.zeros(len(self.policies), dtype=np.int64))
         self.steps_of_task = 0
         self._choice = None
@@ -400,9 +422,12 @@ class GpiAgent:
         self.readouts = readouts
         self.cumulant.load_state_dict(state["cumulant"])
         self.gpi_counts_by_task = [np.array(counts, dtype=np.int64) for counts in state["gpi_counts"]]
-        self.participants = np.array(state["participants"], dtype=np.int64)
-        self.steps_learned = state["steps_learned"]
-        self.steps_of_task = state.get("steps_of_task", 0)
+        saved = state["participants"]
+        self.participants = (
+            check_participants(saved, len(self.policies)) if len(saved) else np.zeros(0, np.int64)
+        )
+        self.steps_learned = int(state["steps_learned"])
+        self.steps_of_task = int(state.get("steps_of_task", 0))
         self._failure = state["failure"]
         if self.memory is not None and state.get("memory") is not None:
             self.memory.load_state_dict(state["memory"])
@@ -570,3 +595,15 @@ def explored(action: int, epsilon: float, num_actions: int, rng: np.random.Gener
 def _finite(tensor: Tensor) -> bool:
     """Whether all entries are finite; NumPy asks several times faster than torch."""
     return bool(np.isfinite(tensor.detach().numpy()).all())
+
+
+def _tried(name: str, function: Any, argument: Tensor) -> Any:
+    try:
+        return function(argument)
+    except Exception as error:
+        what = " ".join(f"{type(error).__name__}: {error}".split())
+        raise InputError(f"{name} fails on a tensor of shape {tuple(argument.shape)}: {what}") from error
+
+
+def _in_short(value: Any) -> str:
+    return f"a tensor of shape {tuple(value.shape)}" if isinstance(value, Tensor) else repr(value)[:100]

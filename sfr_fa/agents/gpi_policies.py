@@ -31,6 +31,38 @@ GpiPolicies = Callable[[Sequence[Tensor]], NDArray[np.int64]]
 """Readouts (D,) of all tasks, the current one last -> increasing indices, the current one among them."""
 
 
+def participants(rule: GpiPolicies, readouts: Sequence[Tensor]) -> NDArray[np.int64]:
+    """What a rule answers, if it is what a rule may answer: compiled code reads weights by these indices."""
+    try:
+        return check_participants(rule(readouts), len(readouts))
+    except InputError:
+        raise
+    except Exception as error:
+        what = " ".join(f"{type(error).__name__}: {error}".split())
+        raise InputError(f"gpi_policies fails on the readouts of {len(readouts)} tasks: {what}") from error
+
+
+def check_participants(chosen: Any, num_policies: int) -> NDArray[np.int64]:
+    """Increasing indices of stored policies, the last among them."""
+    try:
+        indices = np.asarray(chosen)
+    except ValueError:  # ragged
+        indices = np.array(None)
+    if (
+        indices.ndim != 1
+        or indices.dtype.kind not in "iu"
+        or not len(indices)
+        or (np.diff(indices.astype(np.int64)) <= 0).any()
+        or indices[0] < 0
+        or indices[-1] != num_policies - 1
+    ):
+        raise InputError(
+            f"gpi_policies chose {' '.join(repr(chosen).split())[:200]} of {num_policies} policies; it must "
+            f"return increasing indices, the last of them {num_policies - 1}, the policy of the current task"
+        )
+    return indices.astype(np.int64)
+
+
 def all_policies(readouts: Sequence[Tensor]) -> NDArray[np.int64]:
     """Every stored policy."""
     return np.arange(len(readouts))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,15 +51,15 @@ class ReferenceEngine(Engine):
             if episode is None:
                 # The environment is told its task once, and keeps it.
                 options = None if agent.steps_of_task else {"task": task}
-                episode = _Episode(environment.reset(options=options)[0])
+                episode = _Episode(checked_start(environment.reset(options=options)))
                 episodes += 1
             try:
                 actions[t] = action = agent.act(episode.state)
-                next_state, reward, terminated, truncated, info = environment.step(action)
+                next_state, reward, terminated, truncated, info = checked_step(environment.step(action))
                 episode.steps += 1
                 truncated = truncated or episode.steps == self.limit.steps
                 terminal = bool(terminated or (truncated and self.limit.is_terminal))
-                features, reward = info.get("features"), float(reward)
+                features = info.get("features")
                 total_reward += reward
                 first = agent.steps_of_task == 0
                 agent.learn(Transition(episode.state, action, reward, features, next_state, terminal))
@@ -94,21 +95,56 @@ class ReferenceEngine(Engine):
         environment.reset(seed=trip.seed)
         environment.unwrapped.np_random = trip.noise
         for e in range(E):
-            state, _ = environment.reset(options={"task": trip.task})
+            state = checked_start(environment.reset(options={"task": trip.task}))
             weight, truncated = 1.0, False
             while not (ended[e] or truncated):
                 policy, action = agent.choose(state, trip.contest)
                 counts[policy] += 1
                 action = explored(action, trip.epsilon, agent.num_actions, trip.exploration)
-                state, reward, ended[e], truncated, info = environment.step(action)
+                state, reward, ended[e], truncated, info = checked_step(environment.step(action))
                 if not lengths.any():
-                    _warn_of_another_reward(trip.task, info.get("features"), float(reward))
-                returns[e] += float(reward)
-                discounted[e] += weight * float(reward)
+                    _warn_of_another_reward(trip.task, info.get("features"), reward)
+                returns[e] += reward
+                discounted[e] += weight * reward
                 lengths[e] += 1
                 weight *= agent.gamma
                 truncated = truncated or lengths[e] == trip.episode_steps
         return Evaluation(returns, discounted, lengths, ended, counts / counts.sum())
+
+
+def checked_step(answer: Any) -> tuple[Any, float, bool, bool, Mapping[str, Any]]:
+    """What `env.step` returned, in plain types; the agent checks states and features."""
+    if not isinstance(answer, tuple) or len(answer) != 5:
+        raise InputError(
+            f"the environment's step returned {_in_short(answer)}; it must return "
+            f"(observation, reward, terminated, truncated, info)"
+        )
+    state, reward, terminated, truncated, info = answer
+    number = np.asarray(reward)
+    if number.shape != () or number.dtype.kind not in "fiub":
+        raise InputError(
+            f"the environment's reward is {_in_short(reward)}; it must be a number. For a vector of rewards "
+            f"there is sfr_fa.environments.adapters.FeaturesFromVectorReward"
+        )
+    for name, value in (("terminated", terminated), ("truncated", truncated)):
+        if not isinstance(value, (bool, np.bool_, int, np.integer)) or value not in (0, 1):
+            raise InputError(f"the environment's {name} is {_in_short(value)}; it must be True or False")
+    if not isinstance(info, Mapping):
+        raise InputError(f"the environment's info is {_in_short(info)}; it must be a dictionary")
+    return state, float(reward), bool(terminated), bool(truncated), info
+
+
+def checked_start(answer: Any) -> Any:
+    """The first state, of what `env.reset` returned."""
+    if not isinstance(answer, tuple) or len(answer) != 2:
+        raise InputError(
+            f"the environment's reset returned {_in_short(answer)}; it must return (observation, info)"
+        )
+    return answer[0]
+
+
+def _in_short(value: Any) -> str:
+    return " ".join(repr(value).split())[:100]
 
 
 def _warn_of_another_reward(task: Task, features: Any, reward: float) -> None:

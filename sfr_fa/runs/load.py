@@ -190,7 +190,11 @@ def load(path: Path) -> Run:
     is_folder = (path / "manifest.json").is_file()
     finished = publish.from_folder(path) if is_folder else publish.read(path)
     with known_content(path, "a run"):
-        return _run(path, finished)
+        found = _run(path, finished)
+        _ = (found.size, found.title, found.is_grid, found.commits, found.fingerprint)  # all that it is asked
+        for setting in found.settings:
+            found.environment(setting)
+        return found
 
 
 def _run(path: Path, finished: publish.Finished) -> Run:

@@ -463,7 +463,12 @@ def first_difference(old: Any, new: Any, place: str = "") -> str:
             if difference:
                 return difference
         return "" if len(old) == len(new) else f"{place[:-1]} had {len(old)} entries and has {len(new)}"
-    return "" if old == new else f"{place[:-1]} was {json.dumps(old)} and is {json.dumps(new)}"
+    return "" if old == new else f"{place[:-1]} was {_in_short(old)} and is {_in_short(new)}"
+
+
+def _in_short(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 200 else f"{text[:200]}..."
 
 
 # --- Reading whole runs ------------------------------------------------------------------------------

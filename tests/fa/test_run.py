@@ -591,7 +591,7 @@ def test_status_of_finished_stopped_and_running_trials(config, tmp_path, capsys)
     assert [entry["state"] for entry in trials.values()] == ["finished", "stopped", "running"]
     (folder.path / "manifest.json").write_text("{")
     assert status.main(status.Options(str(tmp_path / "r"))) == 1
-    assert "manifest.json is damaged" in capsys.readouterr().out
+    assert "manifest.json is not JSON" in capsys.readouterr().out
 
 
 @pytest.mark.slow  # compiles a kernel

@@ -1,0 +1,134 @@
+"""Parts of the user's that return something else than they must: refused by name, where they enter."""
+
+import numpy as np
+import pytest
+import torch
+
+from sfr_fa.agents.gpi_policies import all_policies
+from sfr_fa.engines import make_engine
+from sfr_fa.tasks import LinearTask
+from tests.fa.agent_checks import everything, small_agent, some_task, started
+from tests.fa.engine_checks import Corridor
+from tests.refusals import refused
+
+NOT_INDICES = (
+    None, "all", 0, [], [0], [0.0, 1.0], [True, True], [1, 0, 1], [-1, 1], [0, 2], [2, 1], [[0, 1]],
+    [None, 1], [[0], [0, 1]], np.array([0, np.nan]), torch.tensor([0, 0]), {0, 1}, 10**30,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("chosen", NOT_INDICES, ids=repr)
+def test_a_rule_that_chooses_what_is_no_policy_is_refused_before_the_task(chosen):
+    """Compiled code reads weights by these indices, so that none may lie outside."""
+    agent = started("SFR")
+    agent.gpi_policies = lambda readouts: chosen
+    with refused("gpi_policies", unchanged=lambda: everything(agent)):
+        agent.start_task(some_task("SFR", np.random.default_rng(0)))
+
+
+def test_a_rule_that_fails_is_named():
+    agent = small_agent("SFR", gpi_policies=lambda readouts: readouts[7])
+    with refused("gpi_policies", "IndexError"):
+        agent.start_task(some_task("SFR", np.random.default_rng(0)))
+
+
+@pytest.mark.parametrize("chosen", [[0, 1], (1,), np.array([1], dtype=np.uint8), torch.tensor([0, 1])])
+def test_a_rule_may_answer_with_any_kind_of_list(chosen):
+    agent = started(
+        "SFR", gpi_policies=lambda readouts: all_policies(readouts) if len(readouts) < 2 else chosen
+    )
+    agent.start_task(some_task("SFR", np.random.default_rng(0)))
+    assert agent.participants.tolist() == [int(k) for k in chosen]
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [lambda e: None, lambda e: 1.0, lambda e: e, lambda e: e.sum().detach(), lambda e: e.sum().item(),
+     lambda e: "much", lambda e, f: e.sum(), lambda e: e.nothing],
+)  # fmt: skip
+def test_a_loss_that_cannot_be_learned_from_is_refused(loss):
+    with refused("loss"):
+        small_agent("SFR", loss=loss)
+
+
+@pytest.mark.parametrize(
+    "clip", [lambda v: None, lambda v: 0.0, lambda v: v.sum(), lambda v: v[0], lambda: 0]
+)
+def test_a_clip_that_returns_no_values_is_refused(clip):
+    with refused("clip"):
+        small_agent("SFR", clip=clip)
+
+
+# --- Environments -------------------------------------------------------------------------------------
+
+NOT_REWARDS = (None, "1", b"1", [1.0], np.ones(1), np.ones((2, 2)), {}, 1j, np.datetime64(0, "s"), object())
+NOT_FLAGS = (
+    None,
+    "no",
+    "",
+    [],
+    [False],
+    np.zeros(1, dtype=bool),
+    np.zeros(2, dtype=bool),
+    2,
+    -1,
+    0.5,
+    float("nan"),
+)
+NOT_INFOS = (None, "features", 3, [("features", 0)], np.zeros(3))
+WRONG = (
+    *(({1: value}, "reward") for value in NOT_REWARDS),
+    *(({place: value}, name) for place, name in ((2, "terminated"), (3, "truncated")) for value in NOT_FLAGS),
+    *(({4: value}, "info") for value in NOT_INFOS),
+)
+
+
+class Wrong(Corridor):
+    """Answers a step with other entries, or with something else altogether."""
+
+    def __init__(self):
+        super().__init__(size=5)
+        self.entries, self.whole, self.start = {}, None, None
+
+    def reset(self, **options):
+        answer = super().reset(**options)
+        return answer if self.start is None else self.start(answer)
+
+    def step(self, action):
+        answer = super().step(action)
+        if self.whole is not None:
+            return self.whole(answer)
+        return tuple(self.entries.get(k, entry) for k, entry in enumerate(answer))
+
+
+def learner(**answers):
+    environment = Wrong()
+    engine = make_engine("reference", environment, "SF", gamma=0.9, learning_rate=0.1)
+    environment.__dict__ |= answers
+    return engine, LinearTask(np.ones(environment.feature_space.dimensions))
+
+
+@pytest.mark.parametrize(("entries", "name"), WRONG, ids=repr)
+def test_a_step_with_an_entry_of_another_type_is_refused_by_name(entries, name):
+    engine, task = learner(entries=entries)
+    with refused("environment", name):
+        engine.run_task(task, 3)
+    engine.environment.entries = {}
+    assert engine.continue_task(3).steps == 3
+    engine.environment.entries = entries
+    with refused("environment", name):
+        engine.evaluate(task, episodes=1)
+
+
+@pytest.mark.parametrize("whole", [lambda a: None, lambda a: a[:4], lambda a: a[0], lambda a: "step", list])
+def test_a_step_of_another_form_is_refused(whole):
+    engine, task = learner(whole=whole)
+    with refused("environment", "step", "terminated"):
+        engine.run_task(task, 3)
+
+
+@pytest.mark.parametrize("start", [lambda a: None, lambda a: a[0], lambda a: (*a, 0)])
+def test_a_reset_of_another_form_is_refused(start):
+    engine, task = learner(start=start)
+    with refused("environment", "reset", "info"):
+        engine.run_task(task, 3)
