@@ -7,6 +7,7 @@ no regular file, or has more bytes than its reader expects at most, is refused b
 from __future__ import annotations
 
 import contextlib
+import csv
 import json
 import stat
 from collections.abc import Callable, Iterator
@@ -84,6 +85,8 @@ def known_content(path: Path, writer: str) -> Iterator[None]:
         yield
     except InputError:
         raise
-    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RuntimeError) as error:
+    except (
+        LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RuntimeError, csv.Error,
+    ) as error:  # fmt: skip
         what = " ".join(f"{type(error).__name__}: {error}".split())[:200]
         raise InputError(f"{path} is not what {writer} writes: {what}") from error

@@ -191,7 +191,8 @@ def load(path: Path) -> Run:
     finished = publish.from_folder(path) if is_folder else publish.read(path)
     with known_content(path, "a run"):
         found = _run(path, finished)
-        _ = (found.size, found.title, found.is_grid, found.commits, found.fingerprint)  # all that it is asked
+        # All that it will be asked.
+        _ = (found.size, found.title, found.is_grid, found.commits, found.fingerprint, found.provenance.get)
         for setting in found.settings:
             found.environment(setting)
         return found

@@ -182,7 +182,7 @@ def rows_from_csv(content: bytes, path: Path) -> tuple[TaskRow, ...]:
             TaskRow(int(t), float(r), int(s), int(e), int(c), int(p), int(f), int(n), bool(int(d)))
             for t, r, s, e, c, p, f, n, d in lines[1:]
         )
-    except (ValueError, IndexError, TypeError):
+    except (ValueError, IndexError, TypeError, csv.Error):
         raise InputError(
             f"{path} is damaged: it is not a table with the columns {', '.join(COLUMNS)}"
         ) from None

@@ -137,7 +137,7 @@ def test_without_a_demo_there_are_still_results(tmp_path, monkeypatch):
 
 def test_a_failing_check_fails_the_demo_and_shows_why(tmp_path, monkeypatch, capsys):
     step = demo.DemoStep("a check", "sfr_theory.check_gpi_bound", ("--mdps", "0"))
-    monkeypatch.setattr(demo, "steps", lambda data: (data.mkdir(parents=True), (step,))[1])
+    monkeypatch.setattr(demo, "steps", lambda data: (data.mkdir(parents=True, exist_ok=True), (step,))[1])
     monkeypatch.chdir(tmp_path)  # where no results are
     assert demo.main(demo.Options(str(tmp_path / "report"))) == 1
     assert "--mdps is 0; it must be at least 1" in capsys.readouterr().out

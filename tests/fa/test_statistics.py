@@ -84,6 +84,9 @@ def test_one_repetition_has_no_interval():
     assert interval.estimate == 2.0
     assert math.isnan(interval.low)
     assert math.isnan(statistics.interquartile_mean([]).estimate)
+    two = statistics.interquartile_mean([2.0, 4.0])
+    assert (two.low, two.estimate, two.high) == (2.0, 3.0, 4.0)
+    assert statistics.task_curve([[2.0], [4.0]]).standard_error == pytest.approx([1.0])
 
 
 # --- Two agents
@@ -111,6 +114,11 @@ def test_the_papers_smallest_p_value():
     assert statistics.smallest_p_value(10, 10) == found.asymptotic_p
     assert statistics.smallest_p_value(3, 3) > 0.05  # three repetitions can never be significant
     assert math.isnan(statistics.smallest_p_value(0, 3))
+
+
+@pytest.mark.parametrize("sizes", [(0, 3), (3, 0), (0, 0)])
+def test_nothing_has_no_smallest_p_value(sizes):
+    assert math.isnan(statistics.smallest_p_value(*sizes))
 
 
 @given(st.integers(1, 9), st.integers(1, 9), st.integers(0, 10_000))
@@ -185,6 +193,7 @@ def test_paired_test_by_hand():
     x = y + np.array([3.0, -2.0, 4.0, 1.0, 5.0])
     assert statistics.paired_p_value(x, y) == pytest.approx(2 * 3 / 2**5)
     assert statistics.paired_p_value(y, y) == 1
+    assert statistics.paired_p_value([1.0, *x], [1.0, *y]) < 1  # one tie is not all
     assert math.isnan(statistics.paired_p_value([], []))
     with refused("4 repetitions", "5", "both have"):
         statistics.paired_p_value(x[:4], y)
@@ -192,6 +201,7 @@ def test_paired_test_by_hand():
 
 def test_a_ratio_to_nothing_or_less_is_undefined():
     assert math.isnan(statistics.ratio_of_means([1.0, 1.0], [-1.0, 0.5]).estimate)
+    assert math.isnan(statistics.ratio_of_means([1.0, 1.0], [-1.0, 1.0]).estimate)
     shaky = statistics.ratio_of_means([1.0, 1.0], [-1.0, 2.0])
     assert shaky.estimate == 2.0
     assert math.isnan(shaky.low)
@@ -207,6 +217,8 @@ def test_slope_of_ratios_by_hand():
     noisy = x + np.array([-0.3, -0.1, 0.1, 0.3])
     interval = statistics.slope_of_ratios(levels, noisy * np.arange(1, 4)[:, None], y)
     assert interval.low < interval.estimate < interval.high
-    with refused("levels x repetitions"):
-        statistics.slope_of_ratios(levels, x[:2], y)
+    for levels_given, first, second in ((levels, x[:2], y), (levels[:2], x, y), (levels, x, y[:, :2])):
+        with refused("levels x repetitions"):
+            statistics.slope_of_ratios(levels_given, first, second)
+    assert slope.repetitions == 4
     assert math.isnan(statistics.slope_of_ratios(levels, x, -y).estimate)
