@@ -22,6 +22,7 @@ ALLOWED = {
         "sfr_theory.bounds.affine_distance",
         "sfr_theory.claims",
         "sfr_theory.atomic",
+        "sfr_theory.reading",
         "sfr_theory.cli",
         "sfr_theory.compiled",
         "sfr_theory.errors",
