@@ -93,20 +93,22 @@ def _draw_specification(figure: Any, specification: Specification, panel: int) -
         shown = [(k, world) for k, world in enumerate(worlds) if world.holds is holds]
         places = [k for k, _ in shown]
         lows, highs = ([end(world.quotients) for _, world in shown] for end in (min, max))
-        ranges = curve.vlines(places, lows, highs, color=colour, linewidth=1)
+        [ranges] = curve.plot(
+            _pieces(places, places), _pieces(lows, highs), "-", color=colour, linewidth=1, marker=""
+        )
         [dots_of_worlds] = curve.plot(
             places, [w.estimate for _, w in shown], marker, color=colour, markersize=3.5
         )
         ranges.set_gid(f"s{series}-line-{panel}")
         dots_of_worlds.set_gid(f"s{series}-dots-{panel}")
-    chosen = [
-        (k, row)
-        for k, world in enumerate(worlds)
-        for row, (choice, value) in enumerate(dots)
-        if together(world.choices[choice]) == value
-    ]
     choices.hlines(range(len(dots)), -0.5, len(worlds) - 0.5, color="#ddd", linewidth=0.6)
-    choices.plot(*np.array(chosen).T, "s", color="#333", markersize=2.6)
+    for row, (choice, value) in enumerate(dots):
+        chosen = np.array([k for k, world in enumerate(worlds) if together(world.choices[choice]) == value])
+        heights = np.full(len(chosen), row)
+        choices.plot(
+            _pieces(chosen - 0.3, chosen + 0.3), _pieces(heights, heights), color="#333", linewidth=2.6,
+            solid_capstyle="butt",
+        )  # fmt: skip
     curve.axhline(1, color="#777", linewidth=0.8)
     top = max(1.05, *(max(world.quotients) for world in worlds))
     curve.set_ylim(0, min(top * 1.05, 2.5))
@@ -122,6 +124,11 @@ def _draw_specification(figure: Any, specification: Specification, panel: int) -
     for side in ("left", "bottom"):
         choices.spines[side].set_visible(False)
     choices.tick_params(length=0)
+
+
+def _pieces(begins: Any, ends: Any) -> Any:
+    """Coordinates of a line that is broken into pieces: one path in place of hundreds of small ones."""
+    return np.array([begins, ends, np.full(len(begins), np.nan)], dtype=float).T.ravel()
 
 
 # --- GPI over few policies ---------------------------------------------------------------------------
