@@ -74,7 +74,8 @@ def test_the_score_adds_up_and_the_followed_policy_is_that_of_gpi():
         ({"agent": "QQ"}, "there is no agent 'QQ'; the agents are Q, SF"),
         ({"agent": "SFR", "environment": "racer"}, "CSFR"),
         ({"tasks": 0}, "--tasks is 0"),
-        ({"size": 1}, "--size is 1; it must be at least 16"),
+        ({"size": 1}, "--size is 1; it must be 16 to"),
+        ({"tasks": 10**30}, "--tasks is 1.*10,000"),
     ],
 )
 def test_bad_input(changes, message):
