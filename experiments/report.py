@@ -58,6 +58,8 @@ class Options:
     """Folder with published tables and runs; it need not exist."""
 
 
+IN_WORLDS = ("linear: SF / SFR", "general: SF / SFR")
+"""Statements whose worlds the first screen counts."""
 COMMANDS = {
     "gpi_bound": "python -m sfr_theory.check_gpi_bound",
     "tightness": "python -m sfr_theory.check_tightness",
@@ -202,6 +204,9 @@ def experiments(folder: Path, demo: Path) -> dict[str, Any]:
         "compare": compare,
         "results": results,
         "overview": [row for row in compare.overview(results) if row.ratio.repetitions],
+        "worlds": [
+            s for s in compare.specifications(results.by_name.values()) if s.statement.name in IN_WORLDS
+        ],
         "ablation": compare.whole_ablation(ablation, "linear") if ablation else None,
         "judged": claims.judged_pairs(results),
         "decided": claims.to_json(claims.check(results)) if any(found) else {},
