@@ -23,6 +23,7 @@ Exit code 1 if there is any.
 from __future__ import annotations
 
 import contextlib
+import fnmatch
 import itertools
 import json
 import os
@@ -154,21 +155,21 @@ class RunUnderTest:
             self.seen |= set(found)
         return found
 
-    def stored(self) -> set[str]:
-        """Names of what is stored, finished or not."""
-        return {
-            str(path)
-            for pattern in (f"*.task-*{SUFFIX}", "rep-*.json", "rep-*.csv")
-            for path in self.results.rglob(pattern)
-        }
-
-    def half_written(self) -> list[Path]:
+    def _files(self, *patterns: str) -> list[str]:
+        """Unlike rglob, os.walk does not mind that the run removes folders meanwhile."""
         return [
-            Path(folder) / name
+            str(Path(folder, name))
             for folder, _, names in os.walk(self.results)
             for name in names
-            if name.startswith(".rep-")
+            if any(fnmatch.fnmatch(name, pattern) for pattern in patterns)
         ]
+
+    def stored(self) -> set[str]:
+        """Names of what is stored, finished or not."""
+        return set(self._files(f"rep-*.task-*{SUFFIX}", "rep-*.json", "rep-*.csv"))
+
+    def half_written(self) -> list[str]:
+        return self._files(".rep-*")
 
     def output(self) -> str:
         self._output.seek(0)
