@@ -61,7 +61,7 @@ def test_a_clip_that_returns_no_values_is_refused(clip):
 
 # --- Environments -------------------------------------------------------------------------------------
 
-NOT_REWARDS = (None, "1", b"1", [1.0], np.ones(1), np.ones((2, 2)), {}, 1j, np.datetime64(0, "s"), object())
+NOT_REWARDS = (None, "1", b"1", [1.0], np.ones(1), np.ones((2, 2)), {}, 1j, np.datetime64(0, "s"), Exception)
 NOT_FLAGS = (
     None,
     "no",
