@@ -272,11 +272,14 @@ def kill_once(run: RunUnderTest, kind: str, longest_wait: float, rng: random.Ran
 def contents(folder: Path) -> dict[str, Any]:
     """File name -> what must not depend on how often a run was killed.
 
-    The commit may change meanwhile, and remarks on damaged checkpoints are no results.
+    The commit may change meanwhile, and remarks on damaged checkpoints are no results. Orders to stop are
+    kept for an hour, for workers that have not read them yet.
     """
     found: dict[str, Any] = {}
     for path in folder.rglob("*"):
         name = str(path.relative_to(folder))
+        if path.name.startswith("stop-"):
+            continue
         if path.suffix == ".json":
             found[name] = {k: v for k, v in json.loads(path.read_text()).items() if k not in NOT_COMPARED}
         elif path.suffix == SUFFIX:  # the order of its metadata is left to chance

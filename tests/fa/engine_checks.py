@@ -146,6 +146,7 @@ def set_policies(engine, weights):
         "optimisers": [state["library"]["optimisers"][0]] * len(weights),
     }
     state["readouts"] = [state["readouts"][0]] * len(weights)
+    state["participants"] = list(range(len(weights)))
     agent.load_state_dict(state)
 
 

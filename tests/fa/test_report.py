@@ -83,7 +83,7 @@ def test_bad_input_gets_a_sentence(tmp_path):
 
 
 def test_one_bad_argument_is_not_passed_over(folder, tmp_path):
-    with refused("nowhere", "no runs"):
+    with refused("nowhere", "no folder"):
         page_of(folder, tmp_path / "nowhere", folder=tmp_path)
 
 
