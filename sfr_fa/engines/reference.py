@@ -120,8 +120,9 @@ def checked_step(answer: Any) -> tuple[Any, float, bool, bool, Mapping[str, Any]
             f"(observation, reward, terminated, truncated, info)"
         )
     state, reward, terminated, truncated, info = answer
-    number = np.asarray(reward)
-    if number.shape != () or number.dtype.kind not in "fiub":
+    if type(reward) is not float and (
+        (number := np.asarray(reward)).shape or number.dtype.kind not in "fiub"
+    ):
         raise InputError(
             f"the environment's reward is {_in_short(reward)}; it must be a number. For a vector of rewards "
             f"there is sfr_fa.environments.adapters.FeaturesFromVectorReward"
@@ -141,6 +142,11 @@ def checked_start(answer: Any) -> Any:
             f"the environment's reset returned {_in_short(answer)}; it must return (observation, info)"
         )
     return answer[0]
+
+
+def _is_number(value: Any) -> bool:
+    number = np.asarray(value)
+    return number.shape == () and number.dtype.kind in "fiub"
 
 
 def _in_short(value: Any) -> str:
