@@ -38,6 +38,7 @@ from sfr_fa.tasks import LinearTask
 from sfr_theory import cli
 from sfr_theory.errors import InputError
 from sfr_theory.paper import OBJECT_RATES
+from sfr_theory.reading import known_content, read_text
 
 TABLE = "one_step_model.csv"
 RULES = ("delta rule", "squares")
@@ -156,21 +157,16 @@ def to_csv(rows: Iterable[Calibration]) -> bytes:
 
 def read(path: Path) -> list[Calibration]:
     """The rows of a table; none if there is no such file."""
-    if not path.is_file():
+    if not path.exists():
         return []
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            return [
-                Calibration(
-                    row["rule"], float(row["rate"]), row["kind"], row["name"], int(row["count"]),
-                    float(row["predicted"]), float(row["observed"]),
-                )
-                for row in csv.DictReader(file)
-            ]  # fmt: skip
-    except (KeyError, TypeError, ValueError) as error:
-        raise InputError(
-            f"{path} is not a table of calibrations ({error}); python -m experiments.calibration makes it"
-        ) from None
+    with known_content(path, "experiments.calibration"):
+        return [
+            Calibration(
+                row["rule"], float(row["rate"]), row["kind"], row["name"], int(row["count"]),
+                float(row["predicted"]), float(row["observed"]),
+            )
+            for row in csv.DictReader(io.StringIO(read_text(path), newline=""))
+        ]  # fmt: skip
 
 
 # --- The figure --------------------------------------------------------------------------------------

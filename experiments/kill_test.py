@@ -303,6 +303,7 @@ def run_under_test(kind: str, options: Options) -> Iterator[RunUnderTest]:
 def main(options: Options) -> int:
     if options.kills < 1 or options.workers < 2:
         raise InputError("--kills must be at least 1 and --workers at least 2")
+    configs.load_config(options.experiment).profile(options.profile)
     console = cli.output_console(None)
     rng = random.Random(options.seed)
     with run_under_test("alone", options) as undisturbed:

@@ -57,6 +57,7 @@ from sfr_theory.reading import known_content, read_text
 
 GAMMA, EPSILON, BATCH, HIDDEN, EPISODE = 0.97, 0.3, 32, 64, 60
 TRAIN_STEPS, FEW_STEPS, EPISODES = 4500, 225, 2
+MOST_SEEDS = 1000
 TASKS = 3
 """Linear utilities of our agents, and iterations of GPI-LS."""
 NEW_LINEAR = 2
@@ -389,6 +390,8 @@ def main(options: Options) -> int:
                 raise InputError(f"--{name} has {word!r}; there are {', '.join(known)}")
     if min(options.seeds, options.few_steps, options.train_steps // TASKS) < 1:
         raise InputError(f"--seeds and --few-steps must be at least 1, --train-steps at least {TASKS}")
+    if options.seeds > MOST_SEEDS:
+        raise InputError(f"--seeds is {options.seeds}; at most {MOST_SEEDS} are run")
     path = Path(options.output)
     cli.require_writable(options.output)
     done = {(row.environment, row.agent, row.seed) for row in read_rows(path)}

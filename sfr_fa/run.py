@@ -16,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import json
+import os
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -50,6 +51,8 @@ from sfr_theory import cli
 from sfr_theory.errors import InputError
 
 Flag = tyro.conf.FlagCreatePairsOff[bool]
+WORKERS_PER_CORE = 8
+"""Processes on this machine; more would fill its memory before they finish anything."""
 
 
 @dataclass(frozen=True)
@@ -157,6 +160,11 @@ def main(options: Options) -> int:
     queue, keywords = options.queue, options.cluster_keywords()
     if options.workers < 1:
         raise InputError(f"--workers is {options.workers}; there must be at least one")
+    most = WORKERS_PER_CORE * (os.cpu_count() or 1)
+    if options.workers > most and options.scheduler is None and queue is None:
+        raise InputError(
+            f"--workers is {options.workers}; at most {most} run here, {WORKERS_PER_CORE} for each core"
+        )
     folder = RunFolder(Path(options.results) / config.name / options.profile)
     engines = check_trials(trials)
     if options.dry_run:

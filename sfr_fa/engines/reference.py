@@ -120,9 +120,7 @@ def checked_step(answer: Any) -> tuple[Any, float, bool, bool, Mapping[str, Any]
             f"(observation, reward, terminated, truncated, info)"
         )
     state, reward, terminated, truncated, info = answer
-    if type(reward) is not float and (
-        (number := np.asarray(reward)).shape or number.dtype.kind not in "fiub"
-    ):
+    if type(reward) is not float and not _is_number(reward):
         raise InputError(
             f"the environment's reward is {_in_short(reward)}; it must be a number. For a vector of rewards "
             f"there is sfr_fa.environments.adapters.FeaturesFromVectorReward"

@@ -58,8 +58,9 @@ def test_means_and_intervals_are_over_seeds():
 
 @pytest.mark.parametrize(
     ("changes", "place"),
-    [({"agents": ("SFX",)}, "SFX"), ({"environments": ("sea",)}, "sea"), ({"seeds": 0}, "--seeds")],
-)
+    [({"agents": ("SFX",)}, "SFX"), ({"environments": ("sea",)}, "sea"), ({"seeds": 0}, "--seeds"),
+     ({"seeds": 10**30}, "--seeds")],
+)  # fmt: skip
 def test_bad_input(changes, place, tmp_path):
     with refused(place):
         peers.main(options(tmp_path / "peers.csv", **changes))

@@ -427,6 +427,7 @@ def test_a_race_gives_repetitions_only_to_rates_that_can_win(tmp_path, capsys):
         ({"engine": "warp"}, ("'warp'", "compiled, reference")),
         ({"precision": "float16"}, ("'float16'", "float32, float64")),
         ({"workers": 0}, ("--workers is 0", "at least one")),
+        ({"workers": 10**9}, (f"--workers is {10**9}", "at most")),
         ({"slurm": True, "scheduler": "tcp://a:1"}, ("one of", "--slurm")),
         ({"slurm": True, "pbs": True}, ("one of", "--pbs")),
         ({"cluster_options": ("queue=a",)}, ("--cluster-options", "--slurm")),

@@ -16,9 +16,11 @@ from pathlib import Path
 
 import pytest
 
+from experiments import kill_test
 from experiments.kill_test import workers_of
 from sfr_fa.runs.store import SUFFIX, RunFolder
 from tests.fa.tiny import ROOT, command, contents, run_config, start, write_config
+from tests.refusals import refused
 
 # Runs sfr_fa.run and kills itself with SIGKILL where the n-th file would get its final name.
 KILLED_WHILE_WRITING = """
@@ -245,3 +247,10 @@ def test_a_scheduler_that_is_not_there(tmp_path):
     assert "the scheduler at tcp://127.0.0.1:9 is open" in " ".join(process.stdout.split())
     assert process.stderr.count("\n") == 1
     assert not list(RunFolder(tmp_path / "r").path.rglob("*.csv"))
+
+
+@pytest.mark.parametrize("changes", [{"kills": 0}, {"profile": "a\0b"}, {"experiment": "a\0b"}])
+def test_the_long_test_refuses_bad_input_before_it_starts(changes):
+    [place] = changes
+    with refused(place if place != "kills" else "--kills"):
+        kill_test.main(kill_test.Options(**changes))
