@@ -374,7 +374,8 @@ def test_the_command_in_a_pool_writes_all_formats(tmp_path: Path) -> None:
     assert content["as_expected"]
     assert content["claims"]["thm2/printed"]["verdict"] == "REFUTED"
     assert content["claims"]["thm2/printed"]["method"] == "counterexample"
-    assert content["errors"]["theorem"] == ["thm2/printed"]
+    incomplete = [claim.id for claim in EXPERIMENTS.claims if claim.gravity is Gravity.ASSUMPTION]
+    assert content["errors"] == {"theorem": ["thm2/printed"], "assumption": incomplete}
     assert "thm2/printed" in page.read_text()
     assert "thm2/printed" in markdown.read_text()
 
