@@ -71,11 +71,6 @@ def exact_array(values: object) -> Array:
     return _elementwise(rational, values)
 
 
-def fraction_array(values: Array) -> Array:
-    """An array of this package as an array of `fractions.Fraction`."""
-    return _elementwise(fraction, values)
-
-
 def _as_float(value: Any) -> float:
     try:
         return float(value)

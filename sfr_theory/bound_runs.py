@@ -26,6 +26,8 @@ from sfr_theory.shrink import PerturbedProblem, shrink, violates
 from sfr_theory.transfer import TooManyTiesError, evaluate, evaluate_all_ties, evaluate_batch
 
 CHUNK = 100
+MAX_MDPS = 10**9
+"""A day's work; more is a slip of the hand."""
 SHRUNK_CANDIDATES = 2
 LARGEST_EPSILON = 1e6
 SURE_REFUTATION = 100
@@ -58,8 +60,8 @@ class Plan:
     ties: Ties = "first"
 
     def __post_init__(self) -> None:
-        if self.mdps < 1:
-            raise InputError(f"--mdps is {self.mdps}; it must be at least 1")
+        if not 1 <= self.mdps <= MAX_MDPS:
+            raise InputError(f"--mdps is {self.mdps}; it must be at least 1 and at most {MAX_MDPS}")
         if self.seed < 0:
             raise InputError(f"--seed is {self.seed}; it must be at least 0")
         if not 0 <= self.epsilon <= LARGEST_EPSILON:

@@ -92,9 +92,16 @@ class Options:
         return gammas
 
     def sizes(self) -> list[Size]:
-        for name, least in (("states", 1), ("tasks", 1), ("restarts", 1), ("seed", 0)):
-            if getattr(self, name) < least:
-                raise InputError(f"--{name} is {getattr(self, name)}; it must be at least {least}")
+        for name, least, most in (
+            ("states", 1, 100),
+            ("tasks", 1, 100),
+            ("restarts", 1, 10**6),
+            ("seed", 0, None),
+        ):
+            value = getattr(self, name)
+            if value < least or (most is not None and value > most):
+                limit = "" if most is None else f" and at most {most}"
+                raise InputError(f"--{name} is {value}; it must be at least {least}{limit}")
         grid = itertools.product(range(1, self.states + 1), range(1, self.tasks + 1))
         return [Size(states, ACTIONS, tasks) for states, tasks in grid]
 

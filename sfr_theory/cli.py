@@ -15,6 +15,7 @@ import io
 import json
 import math
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -46,7 +47,10 @@ def run(main: Callable[[Options], int], options: type[Options], module: str, des
             code = asked_for.code if isinstance(asked_for.code, int) else 0
         sys.stdout.flush()
     except InputError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {one_sentence(error)}", file=sys.stderr)
+        code = EXIT_BAD_INPUT
+    except UnicodeEncodeError as error:
+        print(f"error: {ascii(error.object)[:100]} is not UTF-8; write it in letters", file=sys.stderr)
         code = EXIT_BAD_INPUT
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
@@ -61,10 +65,16 @@ def run(main: Callable[[Options], int], options: type[Options], module: str, des
         code = 0
     except OSError as error:
         what = f"cannot use {error.filename}" if error.filename else "cannot write the output"
-        print(f"error: {what}: {error.strerror or error}", file=sys.stderr)
+        print(f"error: {one_sentence(what)}: {error.strerror or error}", file=sys.stderr)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = EXIT_BAD_INPUT
     sys.exit(code)
+
+
+def one_sentence(what: object) -> str:
+    """On one line, and without all of the letters of a word that is longer than any name."""
+    words = re.sub(r"\S{400,}", lambda word: f"{word[0][:100]}...{word[0][-50:]}", str(what))
+    return " ".join(words.splitlines())
 
 
 def output_console(json_path: str | None) -> Console:

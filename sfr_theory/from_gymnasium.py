@@ -42,7 +42,8 @@ def mdp_from_gymnasium(env: Any, features: Features, gamma: float) -> FiniteMDP:
     outcomes: list[tuple[int, int, int, int, float]] = []
     for state in range(num_states):
         for action in range(num_actions):
-            for probability, next_state, reward, terminated in table[state][action]:
+            for outcome in table[state][action]:
+                probability, next_state, reward, terminated = _outcome(outcome, state, action, num_states)
                 vector = _vector(features(state, action, next_state, reward), (state, action, next_state))
                 feature = row.setdefault(vector, len(row))
                 following = num_states if terminated else next_state
@@ -76,6 +77,19 @@ def _table(env: Any) -> Mapping[int, Mapping[int, Sequence[tuple[float, int, flo
             f"such as FrozenLake, Taxi or CliffWalking is needed"
         )
     return table
+
+
+def _outcome(outcome: Any, state: int, action: int, num_states: int) -> tuple[float, int, float, bool]:
+    try:
+        probability, next_state, reward, terminated = outcome
+        if next_state in range(num_states):
+            return float(probability), int(next_state), float(reward), bool(terminated)
+    except (TypeError, ValueError):
+        pass
+    raise InputError(
+        f"P[{state}][{action}] holds {outcome!r}; an outcome is (probability, next state from 0 to "
+        f"{num_states - 1}, reward, terminated)"
+    )
 
 
 def _vector(features: Any, transition: tuple[int, int, int]) -> tuple[float, ...]:

@@ -62,7 +62,11 @@ def _numbers(values: Any, name: str, exact: bool, axes: tuple[str, ...]) -> Arra
         raise InputError(f"{name} has {array.ndim} axes; it needs {len(axes)}: ({', '.join(axes)})")
     if not exact and not np.isfinite(array).all():
         place = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
-        raise InputError(f"{name}[{_place(place)}] is {array[place]}; every entry must be a finite number")
+        entry = np.asarray(values, dtype=object)[place]
+        where = f"{name}[{_place(place)}] is {entry}"
+        if isinstance(entry, float):
+            raise InputError(f"{where}; every entry must be a finite number")
+        raise InputError(f"{where}, too large for float64; use exact arithmetic (--exact)")
     return _frozen(array)
 
 
@@ -87,6 +91,10 @@ def _contains_exact(values: Any) -> bool:
     return any(isinstance(entry, (str, Fraction, fmpq)) for entry in entries)
 
 
+SMALLEST_GAMMA = 1e-100
+"""Powers and inverses of what is smaller leave the range of float64."""
+
+
 def discount(value: object, exact: bool) -> Number:
     """A discount factor, checked to lie in [0, 1)."""
     try:
@@ -96,7 +104,9 @@ def discount(value: object, exact: bool) -> Number:
     if not 0 <= number < 1:
         raise InputError(f"gamma is {value}; it must be at least 0 and less than 1")
     if not exact and float(number) == 1:
-        raise InputError(f"gamma is {value}, which float64 rounds to 1; use exact arithmetic")
+        raise InputError(f"gamma is {value}, which float64 rounds to 1; use exact arithmetic (--exact)")
+    if not exact and 0 < float(number) < SMALLEST_GAMMA:
+        raise InputError(f"gamma is {value}; in floats it must be 0 or at least {SMALLEST_GAMMA:g}")
     return number if exact else float(number)
 
 
@@ -200,16 +210,7 @@ class FiniteMDP:
     def to_float(self) -> FiniteMDP:
         """The same MDP in float64."""
         vectors = None if self.feature_vectors is None else float_array(self.feature_vectors)
-        return FiniteMDP(float_array(self.kernel), float(self.gamma), vectors)
-
-    def with_state_features(self) -> FiniteMDP:
-        """The same MDP whose feature is the current state, so that xi is the successor representation."""
-        states = np.arange(self.num_states)
-        kernel = np.zeros((*self.transition.shape, self.num_states), dtype=self.transition.dtype)
-        if self.is_exact:
-            kernel = exact_array(kernel.astype(int))
-        kernel[states, :, :, states] = self.transition[states]
-        return FiniteMDP(kernel, self.gamma)
+        return FiniteMDP(float_array(self.kernel), discount(self.gamma, exact=False), vectors)
 
 
 def _stochastic_rows(kernel: Array, rounded: bool) -> Array:

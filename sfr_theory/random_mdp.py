@@ -25,6 +25,8 @@ from sfr_theory.mdp import MDPBatch, TransferProblem
 PROBABILITY_GRID = 1 << 10
 REWARD_GRID = 1 << 6
 EPSILON_GRID = 1 << 20
+MAX_ENTRIES = 10_000_000
+"""Of the joint kernel, and of the successor representations of all tasks: as many as a file may hold."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,12 @@ class Shape:
         for name in ("states", "actions", "features", "tasks"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} is {getattr(self, name)}; it must be at least 1")
+        entries = self.states * self.actions * self.features * max(self.states, self.tasks)
+        if entries > MAX_ENTRIES:
+            raise InputError(
+                f"problems of {self.states} states, {self.actions} actions, {self.features} features and "
+                f"{self.tasks} tasks have arrays of {entries} entries; at most {MAX_ENTRIES} can be checked"
+            )
 
 
 @dataclass(frozen=True, eq=False)

@@ -114,11 +114,6 @@ def policy_psi(mdp: FiniteMDP, policy: Array) -> Array:
     return discounted_sum(mdp, policy, matmul(mdp.feature_probability, mdp.linear_features))
 
 
-def successor_representation(mdp: FiniteMDP, policy: Array) -> Array:
-    """M(s, a, s') of eq:sr, shape (..., S, A, S): xi where the feature is the current state."""
-    return policy_xi(mdp.with_state_features(), policy)
-
-
 def _starting_policy(mdp: Dynamics, r: Array) -> Array:
     """Greedy after a few sweeps of value iteration, in floats in either arithmetic: a start, no more."""
     transition, gamma = float_array(mdp.transition), float(mdp.gamma)

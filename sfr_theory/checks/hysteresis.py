@@ -31,9 +31,8 @@ from sfr_theory.checks.settings import (
     Settings,
     decay,
     explore,
-    random_instances,
 )
-from sfr_theory.checks.theorem_1 import action_gap
+from sfr_theory.checks.theorem_1 import action_gap, clearest_instances
 from sfr_theory.claims import CheckResult, Method, Verdict
 from sfr_theory.examples import coin_behind_two_doors
 from sfr_theory.learning import (
@@ -98,9 +97,7 @@ def learned(
 
 def _clear_instances(settings: Settings, name: str) -> list[Instance]:
     """Twins of the MDPs with the clearest greedy policy, so that a finite run can tell twins from rivals."""
-    pool = random_instances(settings, settings.rng(name), 32 * settings.mdps)
-    clearest = sorted(pool, key=lambda i: action_gap(i.solution.q) / i.value_scale)[-settings.mdps :]
-    return [with_twins(instance) for instance in clearest]
+    return [with_twins(instance) for instance in clearest_instances(settings, settings.rng(name))]
 
 
 RUNS: dict[str, tuple[Schedule, bool]] = {

@@ -11,8 +11,8 @@ refutation: no finite run refutes a limit.
 **The control.** Constant step sizes break the conditions: their error falls, too, and then levels off at the
 size of the noise. Until it has, nothing tells it from one that converges. So the control walks the same paths
 of the same MDPs, and a run whose control meets the criterion as well is too short: INCONCLUSIVE, which is no
-failure of the command if nothing else speaks against convergence. Only where
-there is no noise, and the control reaches round-off, does it prove nothing.
+failure of the command if nothing else speaks against convergence. Where there is no noise, and the control
+reaches round-off, it tells nothing.
 """
 
 from __future__ import annotations

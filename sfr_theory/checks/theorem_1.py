@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from numpy.random import Generator
 
 from sfr_theory.arithmetic import Array, exact_array, float_array, fraction, rational
 from sfr_theory.checks.settings import (
@@ -21,6 +22,7 @@ from sfr_theory.checks.settings import (
     CRITERION,
     Check,
     Decay,
+    Instance,
     Settings,
     class_error,
     decay,
@@ -62,22 +64,14 @@ EXACT_MDPS = 2
 Estimator = Callable[[FiniteMDP, Settings], FeatureEstimate]
 
 
-def known_estimate(mdp: FiniteMDP, settings: Settings) -> FeatureEstimate:
-    return FeatureEstimate.known(mdp)
-
-
-def indicator_estimate(mdp: FiniteMDP, settings: Settings) -> FeatureEstimate:
-    return FeatureEstimate.indicator(mdp)
-
-
 def model_estimate(mdp: FiniteMDP, settings: Settings) -> FeatureEstimate:
     beta = rational(settings.beta) if mdp.is_exact else settings.beta
     return FeatureEstimate.one_step_model(uniform_model(mdp), beta)
 
 
 ESTIMATES: dict[str, Estimator] = {
-    "known p": known_estimate,
-    "indicator": indicator_estimate,
+    "known p": lambda mdp, settings: FeatureEstimate.known(mdp),
+    "indicator": lambda mdp, settings: FeatureEstimate.indicator(mdp),
     "one-step model": model_estimate,
 }
 
@@ -189,11 +183,16 @@ def action_gap(q: Array) -> float:
     return float((ordered[:, -1] - ordered[:, -2]).min())
 
 
+def clearest_instances(settings: Settings, rng: Generator) -> list[Instance]:
+    """Of 32 times as many random instances those with the clearest greedy policy."""
+    pool = random_instances(settings, rng, 32 * settings.mdps)
+    return sorted(pool, key=lambda i: action_gap(i.solution.q) / i.value_scale)[-settings.mdps :]
+
+
 def pointwise(settings: Settings) -> CheckResult:
     """||xi_n - xi*|| in every feature, on MDPs with a clear greedy policy."""
     rng = settings.rng("pointwise")
-    pool = random_instances(settings, rng, 32 * settings.mdps)
-    chosen = sorted(pool, key=lambda i: action_gap(i.solution.q) / i.value_scale)[-settings.mdps :]
+    chosen = clearest_instances(settings, rng)
     errors: list[Array] = []
     control: list[Array] = []
     for instance in chosen:
@@ -211,8 +210,8 @@ def pointwise(settings: Settings) -> CheckResult:
         f"sup |xi_n - xi*| over all features falls like n^{fit.rate:.2f}, to {fit.mean[-1]:.1e} of "
         f"1/(1-gamma) after {settings.steps} steps (worst {fit.worst_final:.1e}); with constant steps on the "
         f"same paths like n^{contrast.rate:.2f} to {contrast.mean[-1]:.1e}",
-        scope=f"the {settings.mdps} MDPs of {len(pool)} with the clearest greedy policy (action gap at least "
-        f"{smallest:.2g}), seed {settings.seed}; {CRITERION}",
+        scope=f"the {settings.mdps} MDPs of {32 * settings.mdps} with the clearest greedy policy (action gap "
+        f"at least {smallest:.2g}), seed {settings.seed}; {CRITERION}",
         details={
             "too_short": too_short([(fit, contrast)]),
             "curve": fit.to_json(),

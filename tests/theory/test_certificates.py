@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sfr_theory.arithmetic import exact_array, float_array, fraction
 from sfr_theory.bounds import STATEMENTS
 from sfr_theory.certificates import Ceiling, best_multipliers, conical_value, largest_gain
-from sfr_theory.operators import bellman_q, q_from_xi
+from sfr_theory.operators import q_from_xi
 from sfr_theory.random_mdp import FAMILIES, Shape
 from sfr_theory.solve import optimal
 from sfr_theory.transfer import evaluate, evaluate_all_ties, evaluate_batch
@@ -170,10 +170,3 @@ def test_the_residual_certificates_are_attained(gamma):
         left, right = sides(name, evaluation)
         assert left == right > 0, name
         assert left > right * Fraction(999, 1000)  # a smaller constant fails
-
-
-def test_the_lookahead_is_the_bellman_operator():
-    problem = hidden_error()
-    evaluation = evaluate(problem)
-    expected = bellman_q(problem.mdp, problem.target, evaluation.gpi_values)
-    assert (evaluation.lookahead == expected).all()

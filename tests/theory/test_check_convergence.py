@@ -10,14 +10,12 @@ import numpy as np
 import pytest
 
 from sfr_theory import learning
-from sfr_theory.arithmetic import exact_array, fraction, rational
+from sfr_theory.arithmetic import fraction, rational
 from sfr_theory.check_convergence import CHECKS, Options, main, selected
 from sfr_theory.checks import gpi_learning, model_based, operators, theorem_1
 from sfr_theory.checks.settings import Settings, decay
 from sfr_theory.claims import Verdict
-from sfr_theory.examples import frozen_overestimate
 from sfr_theory.learning import Constant, Harmonic
-from sfr_theory.operators import q_from_xi
 from tests import commands
 from tests.refusals import refused
 
@@ -141,16 +139,6 @@ def test_variance_ratio_of_running_means() -> None:
     assert ratio == n * sum(h * h for h in expected)
 
 
-def test_overshoot_and_bound_of_the_frozen_example() -> None:
-    example, stored = frozen_overestimate()
-    stored_q = q_from_xi(stored, example.reward)[None]
-    eta = gpi_learning.overshoot(example.mdp, example.reward, stored_q)
-    assert fraction(eta) == 5  # M = (0, 10), TM = (6, 5)
-    assert fraction(gpi_learning.limit_bound(example.mdp.gamma, eta)) == 10
-    limit = exact_array([[1, 0]])
-    assert np.array_equal(gpi_learning.gpi_bellman(example.mdp, example.reward, stored_q, limit), limit)
-
-
 @pytest.mark.parametrize(("constant", "verdict"), [(1, Verdict.SUPPORTED), (0.99, Verdict.REFUTED)])
 def test_a_smaller_constant_than_that_of_the_frozen_limit_is_refuted(
     constant: float, verdict: Verdict
@@ -260,11 +248,6 @@ def test_bad_input_exits_2_with_a_sentence(arguments: list[str], sentence: str) 
     assert sentence in done.stderr
     assert "Traceback" not in done.stderr
     assert not done.stdout
-
-
-def test_one_feature_is_enough_for_the_other_claims() -> None:
-    options = {"mdps": 2, "states": 1, "actions": 1, "features": 1, "steps": 1000}
-    assert main(Options(**options, claim=["prop2", "thm1/pathwise", "mb/exact-identity"])) == 0
 
 
 def test_the_smallest_beta_ends() -> None:

@@ -105,6 +105,7 @@ def test_started_at_zero_every_stored_value_above_one_misleads(stored_value: Fra
     assert np.array_equal(limit, exact_array([[1, 0]]))
     assert np.array_equal(gpi_learning.gpi_bellman(mdp, reward, stored_q, limit), limit)
     eta = gpi_learning.overshoot(mdp, reward, stored_q)
+    assert fraction(eta) == stored_value / 2  # M = (0, v), TM = (1 + v/2, v/2)
     assert fraction(gpi_learning.limit_bound(mdp.gamma, eta)) == stored_value
 
 

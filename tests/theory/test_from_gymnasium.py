@@ -6,7 +6,6 @@ import pytest
 
 from sfr_theory.from_gymnasium import mdp_from_gymnasium
 from sfr_theory.mdp import FiniteMDP
-from sfr_theory.operators import q_from_xi
 from sfr_theory.solve import optimal, policy_xi
 from tests.refusals import refused
 
@@ -63,8 +62,6 @@ def test_xi_is_what_a_walk_collects():
             counts[row[tuple(map(float, features(state, 2, following, reward)))]] += discount
             discount, state, over = discount * gamma, following, terminated or truncated
     np.testing.assert_allclose(counts / episodes, xi[0, 2, :-1], atol=0.06)
-    rewards = np.array([0.5, -1.0, 2.0, 0.0])[: mdp.num_features]
-    assert q_from_xi(xi, rewards)[0, 2] == pytest.approx(xi[0, 2] @ rewards)
 
 
 @pytest.mark.parametrize(
@@ -80,3 +77,11 @@ def test_xi_is_what_a_walk_collects():
 def test_bad_input_names_the_place_and_the_fix(env, features, place, fix):
     with refused(place, fix):
         mdp_from_gymnasium(gymnasium.make(env), features, 0.9)
+
+
+@pytest.mark.parametrize("outcome", [(1.0, 16, 0.0, False), (1.0, -1, 0.0, True), (1.0, 0, 0.0), None])
+def test_an_outcome_that_is_none_is_refused_with_its_place(outcome):
+    env = gymnasium.make("FrozenLake-v1")
+    env.unwrapped.P[3][1] = [outcome]
+    with refused("P[3][1]", "next state from 0 to 15"):
+        mdp_from_gymnasium(env, lambda *t: [1.0], 0.9)

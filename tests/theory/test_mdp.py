@@ -77,6 +77,14 @@ def test_text_and_complex_numbers_in_a_float_mdp():
         FiniteMDP(ONE.astype(complex), 0.5)
 
 
+def test_exact_numbers_that_no_float_holds_are_told_about_exact_arithmetic():
+    nearly_one = FiniteMDP(ONE, 1 - Fraction(1, 10**20))
+    huge = TransferProblem(FiniteMDP(ONE, "1/2"), ["1e400"], [["1"]])
+    for place, to_float in (("gamma is 99999", nearly_one.to_float), ("target[0] is 10000", huge.to_float)):
+        with refused(place, "--exact"):
+            to_float()
+
+
 def test_arrays_are_frozen():
     mdp = FiniteMDP(ONE, 0.5)
     for array in (mdp.kernel, mdp.transition, mdp.feature_probability):
@@ -116,11 +124,3 @@ def test_a_batch_gives_the_same_marginals_as_its_members():
     for b in range(len(batch)):
         assert (batch[b].transition == batch.transition[b]).all()
         assert (batch[b].feature_probability == batch.feature_probability[b]).all()
-
-
-def test_state_features_make_xi_count_states():
-    batch = garnet(np.random.default_rng(1), 1, Shape(4, 2, 3, 1), 0.9)
-    mdp = batch[0].with_state_features()
-    assert mdp.num_features == 4
-    assert (mdp.transition == batch[0].transition).all()
-    assert (mdp.feature_probability == np.eye(4)[:, None, :]).all()

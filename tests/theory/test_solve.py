@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from quantecon.markov import DiscreteDP
 
 from sfr_theory import solve
-from sfr_theory.arithmetic import exact_array, float_array, fraction_array, matmul
+from sfr_theory.arithmetic import exact_array, float_array, matmul
 from sfr_theory.errors import InputError
 from sfr_theory.mdp import FiniteMDP
 from sfr_theory.operators import bellman_q, bellman_xi_policy, expected_reward, q_from_xi
@@ -20,7 +20,6 @@ from sfr_theory.solve import (
     policy_psi,
     policy_q,
     policy_xi,
-    successor_representation,
 )
 from tests.refusals import refused
 from tests.strategies import mdps, policies, rewards, stochastic_policies
@@ -42,13 +41,7 @@ def test_xi_of_a_cycle_in_closed_form():
     gamma = Fraction(9, 10)
     xi = policy_xi(two_state_cycle(gamma), np.zeros(2, dtype=int))
     even, odd = 1 / (1 - gamma**2), gamma / (1 - gamma**2)
-    assert (fraction_array(xi)[:, 0] == np.array([[even, odd], [odd, even]], dtype=object)).all()
-
-
-def test_successor_representation_counts_the_current_state_first():
-    gamma = Fraction(1, 2)
-    sr = successor_representation(two_state_cycle(gamma), np.zeros(2, dtype=int))
-    assert (fraction_array(sr)[0, 0] == np.array([Fraction(4, 3), Fraction(2, 3)])).all()
+    assert (xi[:, 0] == exact_array([[even, odd], [odd, even]])).all()
 
 
 def test_optimal_choice_between_now_and_later():
@@ -71,8 +64,6 @@ def test_identities_hold_exactly(case):
     assert (q_from_xi(xi, reward) == q).all()
     assert (xi.sum(axis=-1) == 1 / (1 - mdp.gamma)).all()
     assert (matmul(xi, mdp.linear_features) == psi).all()
-    sr = successor_representation(mdp, policy)
-    assert (sr.sum(axis=-1) == 1 / (1 - mdp.gamma)).all()
 
 
 @given(with_policy)
