@@ -28,7 +28,6 @@ from scipy.cluster.vq import kmeans2
 from scipy.spatial import cKDTree
 
 from sfr_fa.arrays import FloatArray, KeepsArraysReadOnly, finite_array, positive_integer, positive_number
-from sfr_fa.tasks import Task, rewards_of
 from sfr_theory.errors import InputError
 
 
@@ -48,21 +47,13 @@ class FeatureCode(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class KernelCode(KeepsArraysReadOnly):
-    """Normalised Gaussian bumps at centres (D, n), all of one width."""
+class _CentredCode(KeepsArraysReadOnly):
+    """A code with an entry for each of its centres (D, n)."""
 
     centres: FloatArray
-    width: float
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "centres", finite_array(self.centres, "centres", ("centres", "dimensions")))
-        object.__setattr__(self, "width", positive_number(self.width, "width"))
-
-    @staticmethod
-    def observed(points: FloatArray, size: int, rng: np.random.Generator) -> KernelCode:
-        """`size` bumps where features were observed, as wide as their centres are apart."""
-        centres = place_centres(points, size, rng)
-        return KernelCode(centres, distance_between(centres))
 
     @property
     def dimensions(self) -> int:
@@ -71,6 +62,23 @@ class KernelCode(KeepsArraysReadOnly):
     @property
     def size(self) -> int:
         return len(self.centres)
+
+
+@dataclass(frozen=True, eq=False)
+class KernelCode(_CentredCode):
+    """Normalised Gaussian bumps at centres (D, n), all of one width."""
+
+    width: float
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "width", positive_number(self.width, "width"))
+
+    @staticmethod
+    def observed(points: FloatArray, size: int, rng: np.random.Generator) -> KernelCode:
+        """`size` bumps where features were observed, as wide as their centres are apart."""
+        centres = place_centres(points, size, rng)
+        return KernelCode(centres, distance_between(centres))
 
     def encode(self, features: FloatArray) -> FloatArray:
         exponent = -squared_distances(features, self.centres) / (2 * self.width**2)
@@ -116,21 +124,8 @@ class FourierCode(KeepsArraysReadOnly):
 
 
 @dataclass(frozen=True, eq=False)
-class CellCode(KeepsArraysReadOnly):
+class CellCode(_CentredCode):
     """The indicator of the nearest of the centres (D, n); of equally near ones the first."""
-
-    centres: FloatArray
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "centres", finite_array(self.centres, "centres", ("centres", "dimensions")))
-
-    @property
-    def dimensions(self) -> int:
-        return self.centres.shape[1]
-
-    @property
-    def size(self) -> int:
-        return len(self.centres)
 
     def encode(self, features: FloatArray) -> FloatArray:
         return np.eye(self.size)[squared_distances(features, self.centres).argmin(axis=-1)]
@@ -158,7 +153,7 @@ def place_centres(points: FloatArray, size: int, rng: np.random.Generator) -> Fl
 def distance_between(centres: FloatArray) -> float:
     """The median distance of a centre to the nearest other one."""
     if len(centres) < 2:
-        raise InputError("one centre has no neighbour to tell a width; pass the width yourself")
+        raise InputError("one centre has no neighbour to take its width from; pass the width yourself")
     distances, _ = cKDTree(centres).query(centres, k=2)
     return float(np.median(distances[:, 1]))
 
@@ -204,8 +199,3 @@ def ridge_fit(encoded: FloatArray, rewards: FloatArray, ridge: float) -> Fit:
         spread=float(rewards[held].std()),
         scale=float(np.abs(rewards[held]).max()),
     )
-
-
-def fit_reward(code: FeatureCode, task: Task, points: FloatArray, ridge: float) -> Fit:
-    """The fit of a known reward function on features that occur."""
-    return ridge_fit(code.encode(points), rewards_of(task, points), ridge)

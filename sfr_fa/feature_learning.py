@@ -64,7 +64,7 @@ class RewardedTransitions(KeepsArraysReadOnly):
         if rewards.shape != states.shape[:1] or tasks.shape != states.shape[:1]:
             raise InputError(f"rewards and tasks need one entry for each of the {len(states)} transitions")
         if tasks.dtype.kind not in "iu" or tasks.min() < 0:
-            raise InputError("tasks must number the tasks by integers from 0 on")
+            raise InputError("tasks must be integers, counted from 0")
         for name, array in (("states", states), ("next_states", next_states), ("rewards", rewards)):
             object.__setattr__(self, name, array)
         tasks = tasks.astype(np.int64)

@@ -22,7 +22,7 @@ from sfr_fa.arrays import FloatArray, KeepsArraysReadOnly, finite_array, positiv
 from sfr_theory.errors import InputError
 
 TOLERANCE = 1e-6
-"""phi is the feature v if |phi_k - v_k| <= TOLERANCE max(1, |v_k|) in every dimension k."""
+"""phi is the nearest feature v with |phi_k - v_k| <= TOLERANCE max(1, |v_k|) in every dimension k."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,11 +40,10 @@ class DiscreteFeatures:
     def __post_init__(self) -> None:
         vectors = finite_array(self.vectors, "vectors", ("features", "dimensions"))
         for index, vector in enumerate(vectors):
-            # Twice the tolerance, so that no vector can be taken for two features.
-            near = (np.abs(vectors[:index] - vector) <= 2 * _width(vector)).all(axis=1)
-            if near.any():
+            same = _same(vector, vectors[:index])
+            if same.any():
                 raise InputError(
-                    f"vectors[{int(near.argmax())}] and vectors[{index}] are the same feature within "
+                    f"vectors[{int(same.argmax())}] and vectors[{index}] are the same feature within "
                     f"{TOLERANCE:g}: {vector.tolist()}; leave one of them out"
                 )
         row = {tuple(vector): index for index, vector in enumerate(vectors.tolist())}
@@ -108,8 +107,8 @@ class DiscreteFeatures:
         common = min(self.size, len(vectors))
         if not np.array_equal(self.vectors[:common], vectors[:common]):
             raise InputError(
-                "the features that were saved have other rows than those that were found here; load into an "
-                "agent whose environment has been made anew"
+                "the saved features are not those that were found here, or not in this order; load the file "
+                "into an agent whose environment has been made anew"
             )
         if len(vectors) > self.size:
             self._take_over(DiscreteFeatures(vectors, grow=True))
@@ -169,7 +168,8 @@ class DiscreteFeatures:
                 f"feature_space.including({values}), or DiscreteFeatures(vectors, grow=True), which takes in "
                 f"what is new"
             )
-        return int(same.argmax())
+        distance = np.abs(self.vectors - vector).max(axis=1)
+        return int(np.where(same, distance, np.inf).argmin())
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,14 +221,9 @@ class BoxFeatures(KeepsArraysReadOnly):
 FeatureSpace = DiscreteFeatures | BoxFeatures
 
 
-def _width(vectors: FloatArray) -> FloatArray:
-    """How far from each declared number a feature may be."""
-    return TOLERANCE * np.maximum(1.0, np.abs(vectors))
-
-
 def _same(vector: FloatArray, vectors: FloatArray) -> NDArray[np.bool_]:
-    """Which rows of `vectors` the vector is."""
-    return np.all(np.abs(vectors - vector) <= _width(vectors), axis=1)
+    """Which rows of `vectors` the vector is, within TOLERANCE."""
+    return np.all(np.abs(vectors - vector) <= TOLERANCE * np.maximum(1.0, np.abs(vectors)), axis=1)
 
 
 def _numbers(features: Any, dimensions: int) -> FloatArray:

@@ -120,7 +120,10 @@ class TableTask(DataTask):
         return self.space.dimensions
 
     def reward(self, features: Any) -> FloatArray:
-        return self.rewards[self.space.indices_of(features)]
+        try:
+            return self.rewards[self.space.indices_of(features)]
+        except InputError as error:
+            raise InputError(f"a table rewards its own features only, a function any: {error}") from None
 
     def to_json(self) -> dict[str, Any]:
         return {"kind": "table", "features": self.space.vectors.tolist(), "rewards": self.rewards.tolist()}

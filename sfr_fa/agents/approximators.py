@@ -150,9 +150,7 @@ class SharedNetwork(FeatureSubnetworks):
 
 def offers_stacked(module: nn.Module) -> bool:
     """Whether a module can apply K parameter sets by itself."""
-    return hasattr(
-        type(module), "apply_stacked"
-    )  # of the type: a module looks far and wide for what it lacks
+    return hasattr(type(module), "apply_stacked")  # of the type: a module is slow to say what it lacks
 
 
 def stacked_values(module: nn.Module, parameters: Mapping[str, Tensor], states: Tensor) -> Tensor:

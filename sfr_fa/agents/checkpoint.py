@@ -35,7 +35,7 @@ from sfr_theory.atomic import write_atomic
 from sfr_theory.errors import InputError
 from sfr_theory.reading import check_readable, known_content
 
-FORMAT, VERSION = "sfr-state", "3"
+FORMAT, VERSION = "sfr-state", "4"
 
 Arrays = dict[str, NDArray[Any]]
 

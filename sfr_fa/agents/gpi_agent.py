@@ -400,7 +400,9 @@ class GpiAgent:
             "library": self.policies.state_dict(),
             "readouts": [readout.state_dict() for readout in self.readouts],
             "cumulant": self.cumulant.state_dict(),
-            "gpi_counts": self.gpi_counts_by_task,
+            # One array: many small ones are slow to write.
+            "gpi_counts": np.concatenate([np.zeros(0, np.int64), *self.gpi_counts_by_task]),
+            "gpi_tasks": [len(counts) for counts in self.gpi_counts_by_task],
             "participants": self.participants.tolist(),
             "steps_learned": self.steps_learned,
             "steps_of_task": self.steps_of_task,
@@ -422,7 +424,8 @@ class GpiAgent:
         self.policies.load_state_dict(state["library"])
         self.readouts = readouts
         self.cumulant.load_state_dict(state["cumulant"])
-        self.gpi_counts_by_task = [np.array(counts, dtype=np.int64) for counts in state["gpi_counts"]]
+        ends, counts = np.cumsum(state["gpi_tasks"], dtype=np.int64), np.array(state["gpi_counts"], np.int64)
+        self.gpi_counts_by_task = np.split(counts, ends[:-1]) if len(ends) else []
         saved = state["participants"]
         self.participants = (
             check_participants(saved, len(self.policies)) if len(saved) else np.zeros(0, np.int64)
@@ -465,7 +468,10 @@ class GpiAgent:
         that was saved: those of this agent count. All else (gamma, features, cumulant, readout, networks and
         their optimiser, clipping, shapes, precision) is part of what the weights mean.
         """
-        load_state(self, read_checkpoint(Path(path), self.description), Path(path))
+        state = read_checkpoint(Path(path), self.description)
+        if "agent" in state:
+            raise InputError(f"{path} holds an agent with its engine; load it with engine.load")
+        load_state(self, state, Path(path))
 
     # --- Engines ----------------------------------------------------------------------------------
 
@@ -570,7 +576,7 @@ class GpiAgent:
             raise DivergedError(self._failure)
 
     def _refuse_weights_that_are_not_finite(self) -> None:
-        """Which only someone else can have written; GPI among them would mean nothing."""
+        """Only someone else can have written them; GPI over such policies would mean nothing."""
         for name, weights in self.policies.parameters.items():
             finite = np.isfinite(weights.detach().numpy().reshape(len(self.policies), -1)).all(axis=1)
             if not finite.all():

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
+from sfr_fa.arrays import positive_integer
 from sfr_theory.bounds import affine_distance
 from sfr_theory.errors import InputError
 
@@ -75,8 +76,8 @@ class _Few:
     count: int
 
     def __post_init__(self) -> None:
-        if not isinstance(self.count, int) or isinstance(self.count, bool) or self.count < 1:
-            raise InputError(f"GPI over {self.count!r} policies is not possible; ask for at least 1")
+        name = f"how many policies {type(self).__name__} chooses"
+        object.__setattr__(self, "count", positive_integer(self.count, name))
 
     def __call__(self, readouts: Sequence[Tensor]) -> NDArray[np.int64]:
         current = len(readouts) - 1

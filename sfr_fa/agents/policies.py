@@ -117,14 +117,19 @@ class PolicyLibrary:
         return {
             "parameters": self.parameters,
             "buffers": [dict(module.named_buffers()) for module in self.modules],
-            "optimisers": [optimiser.state_dict() for optimiser in self.optimisers],
+            # Of those that remember something: plain SGD does not, and K of them are not worth their time.
+            "optimisers": {
+                k: optimiser.state_dict()
+                for k, optimiser in enumerate(self.optimisers)
+                if any(optimiser.state.values())
+            },
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Replace all policies by saved ones; the parameters must be those of this approximator."""
         parameters: Mapping[str, Tensor] = state["parameters"]
-        optimiser_states: Sequence[Mapping[str, Any]] = state["optimisers"]
-        buffers: Sequence[Mapping[str, Tensor]] = state.get("buffers", [{}] * len(optimiser_states))
+        optimiser_states: Mapping[int, Mapping[str, Any]] = state["optimisers"]
+        buffers: Sequence[Mapping[str, Tensor]] = state["buffers"]
         with torch.random.fork_rng(devices=[]):
             template = self._new_module(np.random.default_rng(0))
         expected = {name: tuple(p.shape) for name, p in template.named_parameters()} if parameters else {}
@@ -137,17 +142,18 @@ class PolicyLibrary:
             if expected != found:
                 raise InputError(f"the saved networks have buffers {found}; this agent's have {expected}")
         loaded = PolicyLibrary(self.approximator, self.shape, self.optimiser, self._dtype)
-        for k, optimiser_state in enumerate(optimiser_states):
+        for k, of_module in enumerate(buffers):
             module = copy.deepcopy(template)
             with torch.no_grad():
                 for name, parameter in module.named_parameters():
                     parameter.copy_(parameters[name][k])
                 for name, buffer in module.named_buffers():
-                    buffer.copy_(buffers[k][name])
+                    buffer.copy_(of_module[name])
             loaded._append(module)
-            rate = loaded.optimisers[k].param_groups[0].get("lr", 0.0)
-            loaded.optimisers[k].load_state_dict(dict(optimiser_state))
-            set_rate(loaded.optimisers[k], rate)  # not the one that was saved
+            if k in optimiser_states:
+                rate = loaded.optimisers[k].param_groups[0].get("lr", 0.0)
+                loaded.optimisers[k].load_state_dict(dict(optimiser_states[k]))
+                set_rate(loaded.optimisers[k], rate)  # not the one that was saved
         self.__dict__.update(loaded.__dict__)
 
     def _new_module(self, rng: np.random.Generator) -> nn.Module:

@@ -29,7 +29,7 @@ import torch
 from torch import Tensor, nn
 
 from sfr_fa.agents.checkpoint import MAY_CHANGE
-from sfr_fa.agents.cumulants import TentCode
+from sfr_fa.agents.cumulants import JointCode, TentCode
 from sfr_fa.agents.errors import DivergedError
 from sfr_fa.agents.schedules import Schedule, rate_at, set_rate
 from sfr_fa.arrays import INITIAL_DEVIATION, FloatArray, finite_array
@@ -136,21 +136,6 @@ class LearnedReadout:
 
 
 # --- Reading known rewards ----------------------------------------------------------------------
-
-
-class Code(Protocol):
-    """A cumulant that is a function of features alone, (..., n) -> (..., D) or (..., groups, size)."""
-
-    @property
-    def space(self) -> FeatureSpace: ...
-
-    @property
-    def groups(self) -> int: ...
-
-    @property
-    def size(self) -> int: ...
-
-    def encode(self, features: FloatArray) -> FloatArray: ...
 
 
 class KnownReward(Protocol):
@@ -260,7 +245,7 @@ class RidgeFit:
     that no learning of values can make up for (T2'' in docs/theory.md). A warning says so beyond a tolerance.
     """
 
-    code: Code
+    code: TentCode | JointCode
     fit_points: FloatArray | None
     """(m, n); without them no reward function can be read."""
     ridge: float = 1e-3
@@ -431,7 +416,7 @@ class OneForReward(_StartsFixed):
 
 @dataclass(frozen=True)
 class Given(_StartsFixed):
-    """The task's reward function is told to the agent."""
+    """The agent is told the task's reward function."""
 
     known: KnownReward
 

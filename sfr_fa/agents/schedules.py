@@ -46,27 +46,29 @@ def rate_at(schedule: Schedule | None, step: int, name: str) -> float:
 
 def check_epsilon(schedule: Any, name: str) -> Schedule:
     """A probability, or a function of the step that begins with one."""
-    if not callable(schedule):
-        return check_probability(schedule, name)
-    _try_out(probability_at, schedule, name)
-    return schedule
+    return _checked(schedule, name, check_probability, probability_at)
 
 
 def check_rate(schedule: Any, name: str) -> Schedule:
     """A positive number, or a function of the step that begins with a rate."""
+    return _checked(schedule, name, positive_number, rate_at)
+
+
+def _checked(
+    schedule: Any,
+    name: str,
+    as_number: Callable[[Any, str], float],
+    at: Callable[[Schedule, int, str], float],
+) -> Schedule:
     if not callable(schedule):
-        return positive_number(schedule, name)
-    _try_out(rate_at, schedule, name)
-    return schedule
-
-
-def _try_out(at: Callable[[Schedule, int, str], float], schedule: Schedule, name: str) -> None:
+        return as_number(schedule, name)
     try:
         at(schedule, 0, name)
     except TypeError as error:
         raise InputError(
             f"{name} cannot be asked for step 0 ({error}); give a function of one number"
         ) from None
+    return schedule
 
 
 class RatesAtStep(NamedTuple):

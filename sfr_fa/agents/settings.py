@@ -1,4 +1,4 @@
-"""The one description of an agent beside its parts: sizes, rates, and functions that can be exchanged."""
+"""What describes an agent apart from its parts: sizes, rates, and functions that can be exchanged."""
 
 from __future__ import annotations
 

@@ -158,7 +158,13 @@ def smallest_box(space: FeatureSpace) -> FeatureSpace:
 
 
 no_features = Builder(lambda _, settings: NoFeatures())
-environment = Builder(_environment, {"feature_space": "learns from the environment's features"})
+environment = Builder(
+    _environment,
+    {
+        "feature_space": "learns from the environment's features, which sfr_fa.environments.adapters."
+        "WithFeatures gives to one that has none"
+    },
+)
 learned_features = Builder(_learned_features, {"feature_map": "learns from learned features"})
 
 reward = CumulantBuilder(lambda features, settings: RewardCumulant(), family="Q")
@@ -181,12 +187,7 @@ joint_code = CumulantBuilder(
 )  # fmt: skip
 
 one = ReadoutBuilder(lambda cumulant, settings: OneForReward())
-weights = ReadoutBuilder(
-    lambda cumulant, settings: Weights(
-        cumulant.space, settings.weight_fit or l1_weights, settings.fit_points
-    ),
-    takes=("weight_fit", "fit_points"),
-)
+weights = ReadoutBuilder(_weights, takes=("weight_fit", "fit_points"))
 at_features = ReadoutBuilder(lambda cumulant, settings: AtFeatures(cumulant.space), linear_only=False)
 at_bins = ReadoutBuilder(
     lambda cumulant, settings: AtBins(cumulant, _ridge_fit(cumulant, settings)), takes=("fit_points", "ridge")
@@ -230,7 +231,7 @@ class AgentSpec:
 
     @property
     def uses(self) -> set[str]:
-        """Settings that are not for nothing."""
+        """Settings that make a difference to the agent."""
         return {*self.needs, *self.features.takes, *self.cumulant.takes, *self.readout.takes}
 
     @property

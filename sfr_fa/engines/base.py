@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfr_fa.agents import GpiAgent, LearnedFeatures
-from sfr_fa.agents.checkpoint import read_checkpoint, write_checkpoint
+from sfr_fa.agents.checkpoint import load_state, read_checkpoint, write_checkpoint
 from sfr_fa.agents.gpi_agent import Contest
 from sfr_fa.agents.schedules import check_probability
 from sfr_fa.arrays import FloatArray, positive_integer
@@ -313,8 +313,15 @@ class Engine:
         write_checkpoint(Path(path), self.agent.description, self.state_dict())
 
     def load(self, path: str | Path) -> None:
-        """Continue from a file; one that does not fit is refused before anything has changed."""
-        self.load_state_dict(read_checkpoint(Path(path), self.agent.description))
+        """Continue from a file; after one that does not fit all is as before."""
+        state, before = read_checkpoint(Path(path), self.agent.description), vars(self).copy()
+        if "agent" not in state:
+            raise InputError(f"{path} holds an agent without its engine; load it with engine.agent.load")
+        try:
+            load_state(self, state, Path(path))
+        except InputError:
+            vars(self).update(before)
+            raise
 
     def _walk(self, steps: int, total_reward: float) -> Walk:
         """The next steps of the current task; counts are left in the agent.
@@ -343,5 +350,6 @@ def _check_fit(environment: gymnasium.Env[Any, Any], agent: GpiAgent) -> None:
         0,
     ):
         raise InputError(
-            f"the agent chooses actions 0 to {agent.num_actions - 1}; the environment has {actions}"
+            f"the agent chooses actions 0 to {agent.num_actions - 1}; the environment has {actions}. "
+            f"gymnasium.wrappers.TransformAction can number them so"
         )

@@ -11,6 +11,7 @@ import numpy as np
 from numba.core.errors import NumbaError
 
 from sfr_fa.agents import GpiAgent
+from sfr_fa.agents.transition import check_size
 from sfr_fa.engines import packing
 from sfr_fa.engines.base import Engine, EpisodeLimit, Evaluation, Trip, Walk
 from sfr_fa.engines.support import why_not_compiled
@@ -69,6 +70,7 @@ class CompiledEngine(Engine):
         cumulant = packing.pack_cumulant(agent, self.space, family)
         reward_model = packing.pack_reward_model(agent, values.readouts[-1], family.reward_dtype)
         record = loop.Record(np.zeros(steps, np.int64), np.zeros(K, np.int64))
+        room = packing.new_room(agent, self.space, family, len(cumulant.H_now))
         after, episodes, ending = self._run(
             loop_for(self.world.__class__),
             self.world,
@@ -81,13 +83,13 @@ class CompiledEngine(Engine):
             self.episodes,
             before,
             record,
-            packing.new_room(agent, self.space, family, len(cumulant.H_now)),
+            room,
             agent.state_dim,
             agent.num_actions,
             self.streams.environment,
             self.streams.exploration,
         )
-        _refuse_if_outside(self.world, self.space, ending)
+        _refuse_what_is_wrong(self.world, self.space, ending, room.state, room.next_state)
         family.unpack(values)
         packing.unpack_cumulant(cumulant, agent)
         packing.unpack_reward_model(reward_model, agent)
@@ -110,6 +112,7 @@ class CompiledEngine(Engine):
         episodes = Episodes(
             np.zeros(E), np.zeros(E), np.zeros(E, np.int64), np.zeros(E, np.int64), np.zeros(K, np.int64)
         )
+        state = np.zeros(family.state_width, family.feature_dtype)
         ending = self._run(
             loop_for(world.__class__, run_episodes),
             world,
@@ -119,14 +122,14 @@ class CompiledEngine(Engine):
             agent.gamma,
             trip.epsilon,
             min(trip.episode_steps, environment.episode_steps or trip.episode_steps),
-            np.zeros(family.state_width, family.feature_dtype),
+            state,
             np.zeros(space.dimensions, family.feature_dtype),
             agent.state_dim,
             agent.num_actions,
             trip.noise,
             trip.exploration,
         )
-        _refuse_if_outside(world, space, ending)
+        _refuse_what_is_wrong(world, space, ending, state)
         shares = np.zeros(agent.num_policies)
         shares[policies] = episodes.gpi_counts / episodes.lengths.sum()
         returns, discounted, lengths, ended, _ = episodes
@@ -149,7 +152,12 @@ class CompiledEngine(Engine):
             raise InputError(f"{name} cannot be compiled: {_reason(str(error))}") from error
 
 
-def _refuse_if_outside(world: Any, space: FeatureSpace, ending: int) -> None:
+def _refuse_what_is_wrong(world: Any, space: FeatureSpace, ending: int, *states: Any) -> None:
+    """A loop does not finish because of the world, or because learning diverges."""
+    if ending == loop.FINISHED:
+        return
+    for state in states:
+        check_size(state, np.finfo(state.dtype).max, f"the state that {type(world).__name__} has encoded")
     if ending == loop.OUTSIDE:
         # Numbers that are none of a feature space get a sentence of their own.
         space.check(shown_features(world, space))

@@ -12,7 +12,7 @@ from sfr_fa.agents import AgentSpec, GpiAgent, make_agent
 from sfr_fa.engines.base import Engine, EpisodeLimit
 from sfr_fa.engines.compiled import CompiledEngine
 from sfr_fa.engines.reference import ReferenceEngine
-from sfr_fa.engines.several import VectorEngine
+from sfr_fa.engines.several import VectorEngine, feature_space_of
 from sfr_fa.engines.support import why_not_compiled
 from sfr_fa.streams import Streams
 from sfr_theory.errors import InputError
@@ -53,7 +53,7 @@ def make_engine(
     limit = limit or EpisodeLimit()
     if isinstance(agent, GpiAgent):
         if settings:
-            raise InputError(f"the agent is built already; {', '.join(settings)} come too late")
+            raise InputError(f"the agent is built already; give {', '.join(settings)} to make_agent")
     else:
         agent = _build(agent, environment, streams, settings)
     if isinstance(environment, VectorEnv):
@@ -76,9 +76,9 @@ def _build(
 ) -> GpiAgent:
     if isinstance(environment, VectorEnv):
         observations, actions = environment.single_observation_space, environment.single_action_space
-        if "feature_space" not in settings:
-            members: Any = environment
-            settings["feature_space"] = members.get_attr("feature_space")[0]
+        space = feature_space_of(environment)
+        if "feature_space" not in settings and space is not None:
+            settings["feature_space"] = space
     else:
         observations, actions = environment.observation_space, environment.action_space
         # Asked of the wrappers too: features may be what a wrapper adds.

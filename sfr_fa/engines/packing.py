@@ -160,7 +160,7 @@ def _head_rate(agent: GpiAgent) -> float:
 
 def readouts_of(agent: GpiAgent, policies: Array) -> Array:
     """v_k of policies, each of its own task, copied: (K, D)."""
-    return np.stack([agent.readouts[k].vector.numpy() for k in policies])
+    return torch.stack([agent.readouts[k].vector for k in policies]).numpy()
 
 
 # --- Rewards --------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ another function than the agent is told, which the first step of a task shows.
 
 from __future__ import annotations
 
+import copy
 import math
 import warnings
 from collections.abc import Mapping
@@ -26,6 +27,7 @@ class _Episode:
     """An episode in progress."""
 
     state: Any
+    """A copy: some environments write every observation into the same array."""
     steps: int = 0
 
 
@@ -50,8 +52,11 @@ class ReferenceEngine(Engine):
         for t in range(steps):
             if episode is None:
                 # The environment is told its task once, and keeps it.
-                options = None if agent.steps_of_task else {"task": task}
-                episode = _Episode(checked_start(environment.reset(options=options)))
+                options = None
+                if not agent.steps_of_task:
+                    options = {"task": task}
+                    seed_all(environment, self.streams.environment)
+                episode = _Episode(copy.copy(checked_start(environment.reset(options=options))))
                 episodes += 1
             try:
                 actions[t] = action = agent.act(episode.state)
@@ -64,10 +69,10 @@ class ReferenceEngine(Engine):
                 first = agent.steps_of_task == 0
                 agent.learn(Transition(episode.state, action, reward, features, next_state, terminal))
                 if first:
-                    _warn_of_another_reward(task, features, reward)
+                    warn_of_another_reward(task, features, reward)
             except DivergedError:
                 return Walk(total_reward, episodes, actions[: t + 1], diverged=True)
-            episode.state = next_state
+            episode.state = copy.copy(next_state)
             if terminated or truncated:
                 episode = None
         self._episode = episode
@@ -103,7 +108,7 @@ class ReferenceEngine(Engine):
                 action = explored(action, trip.epsilon, agent.num_actions, trip.exploration)
                 state, reward, ended[e], truncated, info = checked_step(environment.step(action))
                 if not lengths.any():
-                    _warn_of_another_reward(trip.task, info.get("features"), reward)
+                    warn_of_another_reward(trip.task, info.get("features"), reward)
                 returns[e] += reward
                 discounted[e] += weight * reward
                 lengths[e] += 1
@@ -112,24 +117,33 @@ class ReferenceEngine(Engine):
         return Evaluation(returns, discounted, lengths, ended, counts / counts.sum())
 
 
+def seed_all(environment: Any, noise: np.random.Generator) -> None:
+    """Make what follows depend on `noise` alone, from which nothing is drawn here.
+
+    An environment may have generators beside `np_random`, which follow the seed of a reset.
+    """
+    environment.reset(seed=int(copy.deepcopy(noise).integers(2**31)))
+    environment.unwrapped.np_random = noise
+
+
 def checked_step(answer: Any) -> tuple[Any, float, bool, bool, Mapping[str, Any]]:
     """What `env.step` returned, in plain types; the agent checks states and features."""
     if not isinstance(answer, tuple) or len(answer) != 5:
         raise InputError(
-            f"the environment's step returned {_in_short(answer)}; it must return "
+            f"the environment's step returned {in_short(answer)}; it must return "
             f"(observation, reward, terminated, truncated, info)"
         )
     state, reward, terminated, truncated, info = answer
     if type(reward) is not float and not _is_number(reward):
         raise InputError(
-            f"the environment's reward is {_in_short(reward)}; it must be a number. For a vector of rewards "
+            f"the environment's reward is {in_short(reward)}; it must be a number. For a vector of rewards "
             f"there is sfr_fa.environments.adapters.FeaturesFromVectorReward"
         )
     for name, value in (("terminated", terminated), ("truncated", truncated)):
         if not isinstance(value, (bool, np.bool_, int, np.integer)) or value not in (0, 1):
-            raise InputError(f"the environment's {name} is {_in_short(value)}; it must be True or False")
+            raise InputError(f"the environment's {name} is {in_short(value)}; it must be True or False")
     if not isinstance(info, Mapping):
-        raise InputError(f"the environment's info is {_in_short(info)}; it must be a dictionary")
+        raise InputError(f"the environment's info is {in_short(info)}; it must be a dictionary")
     return state, float(reward), bool(terminated), bool(truncated), info
 
 
@@ -137,7 +151,7 @@ def checked_start(answer: Any) -> Any:
     """The first state, of what `env.reset` returned."""
     if not isinstance(answer, tuple) or len(answer) != 2:
         raise InputError(
-            f"the environment's reset returned {_in_short(answer)}; it must return (observation, info)"
+            f"the environment's reset returned {in_short(answer)}; it must return (observation, info)"
         )
     return answer[0]
 
@@ -147,11 +161,11 @@ def _is_number(value: Any) -> bool:
     return number.shape == () and number.dtype.kind in "fiub"
 
 
-def _in_short(value: Any) -> str:
+def in_short(value: Any) -> str:
     return " ".join(repr(value).split())[:100]
 
 
-def _warn_of_another_reward(task: Task, features: Any, reward: float) -> None:
+def warn_of_another_reward(task: Task, features: Any, reward: float) -> None:
     """Agents that use features have checked them; others (Q) take environments with any, or with none."""
     try:
         told = float(rewards_of(task, np.asarray(features, dtype=np.float64)))

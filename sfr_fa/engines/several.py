@@ -11,16 +11,18 @@ from the stream of the environment, so that `AsyncVectorEnv` gives what `SyncVec
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 import gymnasium
 import numpy as np
-from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, VectorEnv
 from numpy.typing import NDArray
 
 from sfr_fa.agents import DivergedError, GpiAgent, Transition
 from sfr_fa.engines.base import EpisodeLimit, Walk
-from sfr_fa.engines.reference import ReferenceEngine
+from sfr_fa.engines.reference import ReferenceEngine, checked_start, in_short, warn_of_another_reward
 from sfr_fa.streams import Streams
 from sfr_fa.tasks import Task, check_task
 from sfr_theory.errors import InputError
@@ -51,7 +53,17 @@ class VectorEngine(ReferenceEngine):
         super().__init__(environment, agent, streams, limit)  # type: ignore[arg-type]
 
     def _check(self, task: Task) -> None:
-        check_task(task, self.environment.get_attr("feature_space")[0])
+        space = feature_space_of(self.environment)
+        if space is not None:
+            check_task(task, space)
+        if isinstance(self.environment.unwrapped, AsyncVectorEnv):
+            try:
+                ForkingPickler.dumps(task)
+            except Exception as error:
+                raise InputError(
+                    f"AsyncVectorEnv sends tasks to other processes, and this one cannot be sent ({error}); "
+                    f"use SyncVectorEnv, a task that is data (LinearTask, ...) or a function of a module"
+                ) from error
 
     def _forget_episode(self) -> None:
         self._states, self._pending = None, []
@@ -68,9 +80,16 @@ class VectorEngine(ReferenceEngine):
                 step, source_policy = self._pending.pop(0)
                 actions[t] = step.action
                 total_reward += step.reward
+                first = self.agent.steps_of_task == 0
                 self.agent.learn(step, source_policy)
+                if first and self.task is not None:
+                    warn_of_another_reward(self.task, step.features, step.reward)
             except DivergedError:
                 return Walk(total_reward, episodes, actions[: t + 1], diverged=True)
+            except BaseException:
+                # What fails leaves the environments somewhere: the next step begins episodes.
+                self._forget_episode()
+                raise
         return Walk(total_reward, episodes, actions, diverged=False)
 
     def _step_all(self) -> int:
@@ -78,20 +97,84 @@ class VectorEngine(ReferenceEngine):
         begun = 0
         if self._states is None:
             seed = int(self.streams.environment.integers(2**31))
-            self._states, _ = self.environment.reset(seed=seed, options={"task": self.task})
+            start = checked_start(self.environment.reset(seed=seed, options={"task": self.task}))
+            self._states = _of_each("observations", start, self.environment.num_envs, STATES)
             self._over = np.zeros(self.environment.num_envs, dtype=bool)
             begun = self.environment.num_envs
         states, running = self._states, np.flatnonzero(~self._over)
         actions = np.zeros(self.environment.num_envs, dtype=np.int64)
         actions[running], sources = self.agent.act_at(states[running])
-        self._states, rewards, terminated, truncated, info = self.environment.step(actions)
+        self._states, rewards, terminated, truncated, features = checked_steps(
+            self.environment.step(actions), self.environment.num_envs
+        )
         cut = terminated | (truncated if self.limit.is_terminal else False)
-        for n, source_policy in zip(running, sources, strict=True):
-            features = info["features"][n] if "features" in info else None
+        for n, source_policy in zip(running.tolist(), sources, strict=True):
             step = Transition(
-                states[n], int(actions[n]), float(rewards[n]), features, self._states[n], bool(cut[n])
+                states[n], int(actions[n]), float(rewards[n]), features[n], self._states[n], bool(cut[n])
             )
             self._pending.append((step, int(source_policy)))
         begun += int(self._over.sum())
         self._over = terminated | truncated
         return begun
+
+
+def feature_space_of(environment: VectorEnv) -> Any:
+    """That of the members, if they have one, or of a vector environment that has no members."""
+    whole: Any = environment.unwrapped
+    if not hasattr(whole, "call"):
+        return getattr(whole, "feature_space", None)
+    has_one = all(whole.call("has_wrapper_attr", "feature_space"))
+    return whole.get_attr("feature_space")[0] if has_one else None
+
+
+STATES, NUMBERS, FLAGS = "states", "numbers", "True or False"
+
+
+def checked_steps(
+    answer: Any, count: int
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_], NDArray[np.bool_], list[Any]]:
+    """What `step` of `count` environments returned, with features (or None) in the place of info.
+
+    The agent checks single states and features.
+    """
+    if not isinstance(answer, tuple) or len(answer) != 5:
+        raise InputError(
+            f"the vector environment's step returned {in_short(answer)}; it must return "
+            f"(observations, rewards, terminated, truncated, info)"
+        )
+    states, rewards, terminated, truncated, info = answer
+    if not isinstance(info, Mapping):
+        raise InputError(f"the vector environment's info is {in_short(info)}; it must be a dictionary")
+    features: Any = info.get("features")
+    features = [None] * count if features is None else features
+    if not (isinstance(features, (list, tuple)) or np.ndim(features)) or len(features) != count:
+        raise InputError(
+            f'the vector environment\'s info["features"] is {in_short(features)}; it must be {count} of '
+            f"them, one for each environment"
+        )
+    # Gymnasium fills in zeros for members that report none, and says so here.
+    given = _of_each('info["_features"]', info.get("_features", [True] * count), count, FLAGS)
+    return (
+        _of_each("observations", states, count, STATES),
+        _of_each("rewards", rewards, count, NUMBERS),
+        _of_each("terminated", terminated, count, FLAGS).astype(bool),
+        _of_each("truncated", truncated, count, FLAGS).astype(bool),
+        [features[n] if given[n] else None for n in range(count)],
+    )
+
+
+def _of_each(name: str, values: Any, count: int, kind: str) -> NDArray[Any]:
+    """A copy of the values, one for each environment: the next step may write over them."""
+    try:
+        found = np.array(values)
+    except (TypeError, ValueError):  # of different lengths
+        found = np.array(None)
+    is_fine = found.shape[:1] == (count,) and found.dtype.kind in "fiub"
+    if is_fine and kind is not STATES:
+        is_fine = found.ndim == 1 and (kind is NUMBERS or bool(np.isin(found, (0, 1)).all()))
+    if not is_fine:
+        raise InputError(
+            f"the vector environment's {name} are {in_short(values)}; they must be {count} {kind}, one for "
+            f"each environment"
+        )
+    return found

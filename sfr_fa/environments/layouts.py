@@ -340,7 +340,7 @@ def layout_of(layout: Layout | None, default: Layout, **changes: Any) -> Layout:
     if layout is None:
         layout = default
     if not isinstance(layout, type(default)):
-        raise InputError(f"layout is {layout!r}; this environment needs a {type(default).__name__}")
+        raise InputError(f"layout is {layout!r}; it must be of type {type(default).__name__}")
     wanted = {name: value for name, value in changes.items() if value is not None}
     return replace(layout, **wanted) if wanted else layout
 

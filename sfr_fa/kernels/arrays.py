@@ -100,7 +100,8 @@ def borrowed(arguments: Arguments) -> Arguments:
 
     Compiled code counts references to every array of a tuple at every call that the tuple is passed to, by
     atomic operations; with some thirty arrays that takes longer than a step. An array that says that it has
-    no owner is not counted. The arguments of the loop are kept alive by whoever has called it.
+    no owner is not counted. The arguments of the loop are kept alive by whoever has called it. In a method
+    that is called, not inlined, arrays have owners again, unless it borrows its tuple, too.
     """
     return arguments
 

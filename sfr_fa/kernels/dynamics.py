@@ -3,7 +3,7 @@
 Object collection. The agent is a point in the unit square. An action moves it along one axis by step_length
 + step_noise * z, z ~ N(0, 1); a move that *ends* outside or in a wall is undone (it may pass over a wall
 that is thinner than the step). Then it reaches the goal, or else an object that is still there, or nothing:
-one feature a step, and the goal wins.
+one feature per step, and the goal wins.
 
 Racer. The agent is a point on the torus [0, 1)^2 with an orientation in [-pi, pi). Straight drives 0.075;
 right and left first turn by pi/7 and drive 0.06 towards the new direction; noise is added to the final x, y

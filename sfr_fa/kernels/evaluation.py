@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sfr_fa.kernels.arrays import Integers, Reals, borrowed, fill
+from sfr_fa.kernels.arrays import Integers, Reals, all_finite, borrowed, fill
 from sfr_fa.kernels.encoding import FloatArray
 from sfr_fa.kernels.loop import FINISHED, OUTSIDE, Rewards
 from sfr_fa.kernels.values import Values
@@ -61,6 +61,8 @@ def run_episodes(
         while not terminated and episodes.lengths[e] < most_steps:
             fill(state, 0.0)
             world.encode(state[:state_dim])
+            if not all_finite(state):
+                return OUTSIDE
             c = values.look(world.cell(), i, state)
             episodes.gpi_counts[c] += 1
             explores, which = exploration.random(), exploration.random()

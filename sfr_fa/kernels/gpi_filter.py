@@ -25,14 +25,14 @@ D outputs). Their sum is below 5 (S + r + D), so
     sigma = 5 (S + r + D) u (|s| + C)
 
 times |theta| + |theta'| covers them, second-order terms included. To have one table in place of two it holds
-n = |theta_p - theta'| + KAPPA (|theta| + |theta'|), and is multiplied by
+n = |theta_p - theta'| + kappa (|theta| + |theta'|), and is multiplied by
 
-    max(rho, sigma / KAPPA) n  >=  rho |theta_p - theta'| + sigma (|theta| + |theta'|).
+    max(rho, sigma / kappa) n  >=  rho |theta_p - theta'| + sigma (|theta| + |theta'|).
 
 The bound grows with |v| and |theta| as the values do. A column's sum_d |v_d| n_d is made when its weights or
 the readout change, not at every state.
 
-**Learning.** Source policies learn too, one action a step. The tables of a cell are made when it is first
+**Learning.** Source policies learn too, one action per step. The tables of a cell are made when it is first
 visited in a task; each later visit reads the actions again that were updated since the last one, which a log
 of all updates tells. The policy of the current task is evaluated at every step anyway.
 
@@ -52,12 +52,15 @@ from sfr_fa.kernels.encoding import FloatArray, write_interval_code
 
 CELLS = 10
 """Cells along each axis."""
-RANK = 4
-"""r: dimensions of the basis of a cell. `bound_columns` and `read_inner` are written out for four."""
+RANK = 6
+"""Dimensions of the basis of a cell; six hold all quadratic functions."""
+MANY_OUTPUTS = 16
+"""With so many outputs D exact values are expensive, and r = RANK; with fewer r = FEW, for cheap bounds."""
+FEW = 4
 LANES = 16
 """Tables are padded to a multiple of this many entries, a whole number of vector registers."""
-KAPPA = 1 / 64
-"""How much of |theta| + |theta'| is in the table of norms; in float32 sigma / KAPPA is about rho."""
+KAPPA = {FEW: 1 / 64, RANK: 1 / 8}
+"""How much of |theta| + |theta'| is in the table of norms; in float32 sigma / kappa is about rho."""
 
 
 class Filter(NamedTuple):
@@ -67,6 +70,7 @@ class Filter(NamedTuple):
     """P, how many entries of a state code the position; memory bits and the constant follow."""
     slack: float
     """5 (S + r + D) u."""
+    kappa: float
     floor: float
     """Values below it count as this: 0 where they are clipped, else -infinity."""
     bases: Reals
@@ -80,7 +84,7 @@ class Filter(NamedTuple):
     memory_part: Reals
     """(D, A L): ... and theta_m . m."""
     norms: Reals
-    """(D, A L): n = |theta_p - theta'| + KAPPA (|theta| + |theta'|), rounded up..."""
+    """(D, A L): n = |theta_p - theta'| + kappa (|theta| + |theta'|), rounded up..."""
     margins: Reals
     """(A L,): ... and sum_d |v_d| n_d for the present readout."""
     reference: Reals
@@ -128,17 +132,19 @@ def new_filter(
     bases (G, r, P) come from `cell_bases`; without cells it is switched off.
     """
     K, _, S = weights.shape
-    cells, r, P = bases.shape
+    r = RANK if D >= MANY_OUTPUTS else FEW
+    cells, P = len(bases), bases.shape[2]
     rows = num_actions * D
     if not cells:
         K = steps = 0
     columns, dtype = num_actions * padded(K, LANES), weights.dtype
     totals = np.zeros(columns, dtype)
     wide = np.zeros((cells, r, padded(P, LANES)), dtype)
-    wide[..., :P] = bases[:cells]
+    wide[..., :P] = bases[:, :r]
     return Filter(
         positions=P,
         slack=dtype.type(5 * (S + r + D) * np.finfo(dtype).eps / 2),
+        kappa=dtype.type(KAPPA[r]),
         # Of the type of the weights: a float64 would turn the loop over all policies into float64.
         floor=dtype.type(0.0 if clip else -np.inf),
         bases=wide,
@@ -168,8 +174,7 @@ def new_filter(
 @part(fastmath=REASSOCIATE)
 def read_inner(bases: Reals, g: int, weights: Reals, k: int, a: int, column: int, inner: Reals) -> None:
     """U_j . theta_p of an action of policy k, into the table of cell g."""
-    zero = bases[g, 0, 0] - bases[g, 0, 0]
-    D = inner.shape[1]
+    zero, D = bases[g, 0, 0] - bases[g, 0, 0], inner.shape[1]
     for d in range(D):
         sum_0, sum_1, sum_2, sum_3 = zero, zero, zero, zero
         for i in range(bases.shape[2]):
@@ -182,6 +187,11 @@ def read_inner(bases: Reals, g: int, weights: Reals, k: int, a: int, column: int
         inner[g, d, 1, column] = sum_1
         inner[g, d, 2, column] = sum_2
         inner[g, d, 3, column] = sum_3
+        for j in range(FEW, bases.shape[1]):
+            sum_0 = zero
+            for i in range(bases.shape[2]):
+                sum_0 += bases[g, j, i] * weights[k, a * D + d, i]
+            inner[g, d, j, column] = sum_0
 
 
 @part()
@@ -215,7 +225,7 @@ def read_policy(tables: Filter, k: int, a: int, weights: Reals, readout: Reals) 
     reference, of_memory, memory, norms = tables.reference, tables.of_memory, tables.memory, tables.norms
     P, D = tables.positions, norms.shape[0]
     column = a * tables.of_actions.shape[1] + k
-    kappa, margin = weights.dtype.type(KAPPA), weights.dtype.type(0)
+    kappa, margin = tables.kappa, weights.dtype.type(0)
     for d in range(D):
         row = a * D + d
         square = weights[k, row, 0] - weights[k, row, 0]
@@ -309,8 +319,10 @@ def follow_memory(tables: Filter, state: Reals) -> None:
 
 
 @part(fastmath=REASSOCIATE)
-def uncertainty(bases: Reals, g: int, state: Reals, P: int, slack: float, c: Reals, rest: Reals) -> float:
-    """max(rho, sigma / KAPPA) of a state in cell g; leaves c_j = U_j . p in `c` and e in `rest`."""
+def uncertainty(
+    bases: Reals, g: int, state: Reals, P: int, slack: float, kappa: float, c: Reals, rest: Reals
+) -> float:
+    """max(rho, sigma / kappa) of a state in cell g; leaves c_j = U_j . p in `c` and e in `rest`."""
     zero = state[0] - state[0]
     square = zero
     for i in range(state.shape[0]):
@@ -330,7 +342,7 @@ def uncertainty(bases: Reals, g: int, state: Reals, P: int, slack: float, c: Rea
     square = zero
     for i in range(P):
         square += rest[i] * rest[i]
-    return max(np.sqrt(square), slack * size / state.dtype.type(KAPPA))
+    return max(np.sqrt(square), slack * size / kappa)
 
 
 @part(fastmath=REASSOCIATE)
@@ -349,23 +361,37 @@ def bound_columns(
     floor: float, of_actions: Reals, totals: Reals,
 ) -> None:  # fmt: skip
     """totals = sum_d v_d clip(x_d) + width sum_d |v_d| n_d with x and n as above."""
-    zero = c[0] - c[0]
-    c_0, c_1, c_2, c_3 = c[0], c[1], c[2], c[3]
+    zero, r = c[0] - c[0], c.shape[0]
+    c_0, c_1, c_2, c_3, c_4, c_5 = c[0], c[1], c[2], c[3], c[r - 2], c[r - 1]
     # Unsigned: an index that might count from the end keeps the loop from being vectorised.
     A, L, D = np.uintp(of_actions.shape[0]), np.uintp(of_actions.shape[1]), np.uintp(readout.shape[0])
     for e in range(A * L):
         totals[e] = width * margins[e]
     for d in range(D):
         v_d = readout[d]
-        if v_d != zero:
-            for a in range(A):
-                shared = of_rest[a * D + d]
+        if v_d == zero:
+            continue
+        for a in range(A):
+            shared = of_rest[a * D + d]
+            # Written out for both ranks: in a loop over j, sums would be read and stored in each turn.
+            if r == FEW:
                 for e in range(a * L, a * L + L):
                     x = (part[d, e] + shared) + (
                         c_0 * inner[g, d, 0, e]
                         + c_1 * inner[g, d, 1, e]
                         + c_2 * inner[g, d, 2, e]
                         + c_3 * inner[g, d, 3, e]
+                    )
+                    totals[e] += v_d * (x if x > floor else floor)
+            else:
+                for e in range(a * L, a * L + L):
+                    x = (part[d, e] + shared) + (
+                        c_0 * inner[g, d, 0, e]
+                        + c_1 * inner[g, d, 1, e]
+                        + c_2 * inner[g, d, 2, e]
+                        + c_3 * inner[g, d, 3, e]
+                        + c_4 * inner[g, d, 4, e]
+                        + c_5 * inner[g, d, 5, e]
                     )
                     totals[e] += v_d * (x if x > floor else floor)
 
@@ -388,7 +414,7 @@ def bound_policies(
     bring_up_to_date(tables, g, weights)
     follow_memory(tables, state)
     c, totals = tables.coordinates, tables.totals
-    width = uncertainty(tables.bases, g, state, tables.positions, tables.slack, c, tables.rest)
+    width = uncertainty(tables.bases, g, state, tables.positions, tables.slack, tables.kappa, c, tables.rest)
     value_rest(tables.reference, tables.rest, tables.of_rest)
     bound_columns(
         tables.inner, g, tables.memory_part, tables.margins, tables.of_rest, c, width, readout, tables.floor,

@@ -84,14 +84,6 @@ def set_weights(agent, policy, weight):
         agent.policies.modules[policy].weight.copy_(torch.from_numpy(weight))
 
 
-def set_reward_weights(agent, weight):
-    """w of the current task's linear reward model."""
-    readout = agent.readouts[-1]
-    state = readout.state_dict()
-    state["model"]["weight"].copy_(torch.from_numpy(weight))
-    readout.load_state_dict(state)
-
-
 GOOD = {
     "state": np.ones(STATE_DIM), "action": 0, "reward": 0.5, "features": VECTORS[1],
     "next_state": np.zeros(STATE_DIM), "terminal": False,

@@ -143,7 +143,8 @@ def set_policies(engine, weights):
     tensor = torch.tensor(weights, dtype=agent.dtype)
     state["library"] = {
         "parameters": {"weight": tensor},
-        "optimisers": [state["library"]["optimisers"][0]] * len(weights),
+        "buffers": [{}] * len(weights),
+        "optimisers": {},
     }
     state["readouts"] = [state["readouts"][0]] * len(weights)
     state["participants"] = list(range(len(weights)))

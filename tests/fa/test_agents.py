@@ -21,12 +21,10 @@ from sfr_fa.agents.cumulants import squares
 from sfr_fa.agents.readouts import LearnedReadout
 from sfr_fa.feature_codes import KernelCode
 from sfr_fa.feature_spaces import OBJECT_COLLECTION_FEATURES, DiscreteFeatures
-from sfr_fa.streams import Streams
 from sfr_fa.tasks import AdditiveTask, LinearTask, TableTask, sample_general_task
 from sfr_theory.learning import Constant, FeatureEstimate, learn_tasks
 from sfr_theory.random_mdp import Shape, garnet
 from tests.fa.agent_checks import (
-    ALPHA,
     BOX,
     DISCRETE,
     GAMMA,
@@ -34,7 +32,6 @@ from tests.fa.agent_checks import (
     STATE_DIM,
     VECTORS,
     check_follows_listing,
-    set_reward_weights,
     set_weights,
     small_agent,
     some_features,
@@ -46,56 +43,16 @@ from tests.fa.agent_checks import (
 # --- The listings ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", AGENT_SPECS)
-def test_agent_follows_its_listing(name):
-    check_follows_listing(name)
-
-
-@pytest.mark.parametrize("name", ["SFR-R", "MB SFR-R"])
-def test_mlp_reward_models_follow_the_listing(name):
-    check_follows_listing(name, reward_model=MlpRewardModel, tasks=2)
-
-
-def test_the_one_step_model_as_printed_follows_the_listing():
-    check_follows_listing("MB SFR", model_rule=squares, tasks=2)
-
-
-@pytest.mark.parametrize("name", AGENT_SPECS)
-@pytest.mark.parametrize("approximator", [LinearPerAction, FeatureSubnetworks])
-def test_one_step_is_autograd_of_the_printed_loss(name, approximator):
-    """theta <- theta - alpha grad sum (y - value(s_t, a_t))^2, y by the agent's own next action."""
-    agent = small_agent(name, approximator=approximator, epsilon=0.0)
-    rng = np.random.default_rng(3)
-    agent.start_task(some_task(name, rng))
-    state, next_state = some_state(rng), some_state(rng)
-    step = Transition(state, 1, 0.7, some_features(name, rng), next_state, False)
-    before = {k: v.clone() for k, v in agent.policies.parameters.items()}
-    module = agent.policies.modules[0]
-    with torch.no_grad():
-        next_values = module(torch.from_numpy(next_state)[None])[0]
-    agent.learn(step)
-
-    # After the step the readout and the one-step model are those that the target was formed with.
-    readout = agent.readouts[0].vector
-    q = (next_values.clamp(min=0) if agent.cumulant.nonnegative else next_values) @ readout
-    if name.startswith("MB"):
-        with torch.no_grad():
-            cumulant = agent.cumulant.model(torch.from_numpy(state)[None])[0, 1].softmax(-1)
-    else:
-        phi = agent.feature_map(step)
-        cumulant = torch.tensor(agent.cumulant.observe(torch.zeros(0), 1, phi, 0.7))
-    target = cumulant + GAMMA * next_values[q.argmax()]
-
-    twin = approximator(agent.shape, np.random.default_rng(0))
-    with torch.no_grad():
-        for key, parameter in twin.named_parameters():
-            parameter.copy_(before[key][0])
-    loss = (target - twin(torch.from_numpy(state)[None])[0, 1]).square().sum()
-    loss.backward()
-    for key, parameter in twin.named_parameters():
-        expected = before[key][0] - ALPHA * parameter.grad
-        np.testing.assert_allclose(agent.policies.parameters[key][0], expected.detach(), rtol=0, atol=1e-14)
-        assert parameter.grad.abs().max() > 0 or key.startswith("biases")
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        *((name, {}) for name in AGENT_SPECS),
+        *((name, {"reward_model": MlpRewardModel, "tasks": 2}) for name in ("SFR-R", "MB SFR-R")),
+        ("MB SFR", {"model_rule": squares, "tasks": 2}),
+    ],
+)
+def test_agent_follows_its_listing(name, options):
+    check_follows_listing(name, **options)
 
 
 def test_averaging_over_dimensions_is_a_smaller_rate():
@@ -211,19 +168,6 @@ def test_sfr_without_clipping_is_sf_on_linear_tasks():
     assert used > 20, "source policies hardly took part"
 
 
-def test_clipping_is_what_separates_them():
-    """With clipping on, the same comparison fails: the identity above is not vacuous."""
-    sf, sfr = small_agent("SF"), small_agent("SFR")
-    task = LinearTask(np.array([1.0, -1.0, 0.5]))
-    sf.start_task(task)
-    sfr.start_task(task)
-    set_weights(sf, 0, np.einsum("fn,afs->ans", VECTORS, weights_of(sfr)[0]))
-    World(20, 60).run(sf, task)
-    World(20, 60).run(sfr, task)
-    psi = np.einsum("fn,afs->ans", VECTORS, weights_of(sfr)[0])
-    assert np.abs(psi - weights_of(sf)[0]).max() > 1e-4
-
-
 def test_sfr_without_clipping_is_q_learning_in_a_single_task():
     """R . xi_t = Q_t along the same path, for a general reward."""
     task = TableTask(DISCRETE, np.random.default_rng(4).normal(size=DISCRETE.size))
@@ -234,29 +178,6 @@ def test_sfr_without_clipping_is_q_learning_in_a_single_task():
     assert World(21, 150).run(q, task) == World(21, 150).run(sfr, task)
     expected = np.einsum("f,afs->as", task.rewards, weights_of(sfr)[0])
     np.testing.assert_allclose(weights_of(q)[0][:, 0], expected, rtol=0, atol=1e-10)
-
-
-def test_csfr_h_without_clipping_is_sf_h():
-    """sum_j x_j xi_{k,j} = psi_k for linear reward models, over three tasks: the tent code reproduces phi."""
-    sf, csfr = small_agent("SF-h"), small_agent("CSFR-h", clip=no_clip)
-    rng = np.random.default_rng(12)
-    centres = np.linspace(0, 1, 11)
-    used = 0
-    for i in range(3):
-        task, w = LinearTask(rng.normal(size=3)), rng.normal(0, 0.1, 3)
-        for agent in (sf, csfr):
-            agent.start_task(task)
-            set_reward_weights(agent, w)
-        if i == 0:
-            blocks = weights_of(csfr)[0].reshape(NUM_ACTIONS, 3, 11, STATE_DIM)
-            set_weights(sf, 0, np.einsum("x,akxs->aks", centres, blocks))
-        choices = World(22, 60).run(sf, task)
-        assert choices == World(22, 60).run(csfr, task)
-        used += sum(c < i for c, _ in choices)
-        blocks = np.array(weights_of(csfr)).reshape(i + 1, NUM_ACTIONS, 3, 11, STATE_DIM)
-        psi = np.einsum("x,pakxs->paks", centres, blocks)
-        np.testing.assert_allclose(psi, np.array(weights_of(sf)), rtol=0, atol=1e-10)
-    assert used > 10
 
 
 def test_csfr_learns_the_values_of_the_interpolated_reward():
@@ -361,25 +282,6 @@ def test_values_under_any_reward():
     clipped.start_task(tasks[0])
     set_weights(clipped, 0, weights_of(agent)[0])
     np.testing.assert_allclose(clipped.values(state)[0], np.maximum(0, xi[0]) @ tasks[0].rewards, atol=1e-14)
-
-
-@pytest.mark.parametrize("name", ["SF", "SFR"])
-def test_a_function_is_a_task(name):
-    agents = [small_agent(name) for _ in range(2)]
-    agents[0].start_task(lambda phi: phi @ np.array([1.0, 2.0, 3.0]))
-    agents[1].start_task(LinearTask(np.array([1.0, 2.0, 3.0])))
-    np.testing.assert_allclose(agents[0].readouts[0].vector, agents[1].readouts[0].vector, atol=1e-9)
-
-
-def test_exploration_can_be_drawn_ahead():
-    """Two uniform numbers per step, used or not: rng.random((T, 2)) tells every random action."""
-    agent = small_agent("Q", epsilon=0.5)
-    agent.start_task(None)
-    uniforms = Streams.spawn(0).exploration.random((200, 2))
-    state = np.ones(STATE_DIM)
-    greedy = int(agent.values(state)[0].argmax())
-    expected = [int(which * 3) if explore < 0.5 else greedy for explore, which in uniforms]
-    assert [agent.act(state) for _ in range(200)] == expected
 
 
 @pytest.mark.parametrize("name", AGENT_SPECS)

@@ -38,7 +38,7 @@ TASKS = ([1.0, 0.0], [0.0, 1.0], [-1.0, 0.5], [0.9, 0.1])
 def test_which_take_part():
     assert all_policies(READOUTS).tolist() == [0, 1, 2, 3, 4]
     assert Nearest(2)(READOUTS).tolist() == [1, 2, 4]
-    assert Recent(2)(READOUTS).tolist() == [2, 3, 4]
+    assert Recent(np.int64(2))(READOUTS).tolist() == [2, 3, 4]
     assert Random(2)(READOUTS).tolist() == Random(2)(READOUTS).tolist()
     assert len(Random(2)(READOUTS)) == 3
 

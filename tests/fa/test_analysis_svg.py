@@ -1,5 +1,6 @@
 """Pictures get smaller, and stay the pictures that they were."""
 
+import base64
 import io
 import re
 from xml.etree import ElementTree
@@ -8,6 +9,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
+from PIL import Image
 
 from sfr_fa.analysis import svg
 from tests.refusals import refused
@@ -62,6 +64,38 @@ def test_a_picture_in_a_page_has_ids_of_its_own_and_colours_of_the_page():
     assert "var(--1f77b4, #1f77b4)" in first
     assert "DejaVu" not in first
     assert not re.search(r"(?<!, )#[0-9a-f]{6}", re.sub(r'(id|href)="[^"]*"', "", first))
+
+
+def test_a_picture_in_a_page_keeps_named_groups_and_all_that_is_drawn():
+    figure = Figure()
+    axes = figure.subplots()
+    axes.plot([0, 1], [0, 1], marker="x", gid="s0-line-0")
+    axes.scatter([0.2, 0.7], [0.3, 0.4], rasterized=True)
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="svg")
+    drawing = svg.compact(buffer.getvalue())
+    text = svg.inline(drawing, "f", "")
+    assert len(text) < 0.95 * len(drawing)
+    before, after = (
+        ElementTree.fromstring(t.replace(b"xlink:href", b"href")) for t in (drawing, text.encode())
+    )
+    drawn = ("path", "use", "image", "rect")
+    shapes = [
+        [e.tag.split("}")[-1] for e in root.iter() if e.tag.endswith(drawn)] for root in (before, after)
+    ]
+    assert shapes[0] == shapes[1]
+    (line,) = (e for e in after.iter() if e.get("id") == "f-s0-line-0")
+    assert len(list(line.iter())) > 3
+    assert not [e for e in after.iter("g") if not e.attrib]
+    sizes = []
+    for root in (before, after):
+        (image,) = (e for e in root.iter() if e.tag.endswith("image"))
+        with Image.open(io.BytesIO(base64.b64decode(image.get("href").partition(",")[2]))) as points:
+            sizes.append(points.size)
+            alpha = np.asarray(points.convert("RGBA"))[..., 3]
+            assert alpha.min() == 0
+            assert alpha.max() > 240
+    assert sizes[0] == sizes[1]
 
 
 def test_what_is_no_picture_gets_a_sentence():

@@ -85,5 +85,5 @@ def test_files_of_another_version_are_refused(tmp_path, monkeypatch):
     with monkeypatch.context() as later:
         later.setattr(checkpoint, "VERSION", "9")
         write_checkpoint(tmp_path / "new", {}, {})
-    with refused("new has version 9", "version 3"):
+    with refused("new has version 9", f"version {checkpoint.VERSION}"):
         read_checkpoint(tmp_path / "new", {})

@@ -9,6 +9,7 @@ import torch
 
 from examples.own_world import environment as keys_and_doors
 from sfr_fa.agents import DivergedError, FeatureSubnetworks, make_agent, no_clip
+from sfr_fa.agents.checkpoint import write_checkpoint
 from sfr_fa.agents.gpi_policies import Recent
 from sfr_fa.engines import EpisodeLimit, make_engine
 from sfr_fa.engines.compiled import FILTER_FROM
@@ -27,7 +28,7 @@ from tests.fa.engine_checks import (
     short_racer,
     weights_of,
 )
-from tests.fa.test_evaluate import assert_equal_trees
+from tests.fa.test_checkpoint import exactly
 from tests.refusals import refused
 
 ENGINES = ("compiled", "reference")
@@ -36,7 +37,7 @@ ONES = LinearTask(np.ones(5))
 
 def same_ending(one, other):
     """All that the next steps depend on is equal, to the bit."""
-    assert_equal_trees(one.state_dict(), other.state_dict())
+    assert exactly(one.state_dict()) == exactly(other.state_dict())
 
 
 # --- Pieces -----------------------------------------------------------------------------------------
@@ -295,6 +296,28 @@ def test_a_saved_agent_goes_on_with_other_rates(agent, kind, tmp_path):
     results = [engine.run_task(next_task(engine, agent), 30) for engine in (saved, loaded)]
     np.testing.assert_array_equal(results[0].actions, results[1].actions)
     assert_same_agents(saved, loaded, 0.0)
+
+
+@pytest.mark.parametrize("kind", ENGINES)
+def test_after_a_file_of_something_else_the_task_goes_on(kind, tmp_path):
+    engine, twin = (engine_of(kind, "SFR") for _ in range(2))
+    for one in (engine, twin):
+        one.run_task(next_task(one, "SFR"), 30)
+    engine.save(tmp_path / "engine")
+    engine.agent.save(tmp_path / "agent")
+    state = engine.state_dict()
+    state["streams"] = state["streams"] | {"environment": {}}
+    write_checkpoint(tmp_path / "spoiled", engine.agent.description, state)
+    engine.continue_task(5)
+    for load, name, fix in (
+        (engine.load, "agent", "engine.agent.load"),
+        (engine.agent.load, "engine", "engine.load"),
+        (engine.load, "spoiled", "is not what this program writes"),
+    ):
+        with refused(str(tmp_path / name), fix):
+            load(tmp_path / name)
+    actions = twin.continue_task(25).actions
+    np.testing.assert_array_equal(engine.continue_task(20).actions, actions[5:])
 
 
 def test_within_a_task_too_a_loaded_reward_model_learns_by_its_own_rate(tmp_path):

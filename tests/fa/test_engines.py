@@ -411,20 +411,12 @@ def test_bad_input():
         (lambda: make_engine("compiled", ObjectCollection(), ["SFR"]), ("SFR", "a name, an AgentSpec")),
         (
             lambda: make_engine("compiled", ObjectCollection(), engine.agent, seed=engine.streams, gamma=0.5),
-            ("gamma", "too late"),
+            ("gamma", "make_agent"),
         ),
         (lambda: make_engine("compiled", ObjectCollection(), engine.agent, seed=1), ("streams", "seed=")),
     ):
         with refused(*words):
             make()
-
-
-def test_streams_depend_on_seed_and_name_only():
-    one, same, other = Streams.spawn(3), Streams.spawn(3), Streams.spawn(4)
-    one.tasks.random(1000)
-    assert one.environment.random() == same.environment.random() != other.environment.random()
-    draws = {name: getattr(Streams.spawn(3), name).random() for name in ("tasks", "weights", "exploration")}
-    assert len(set(draws.values())) == 3
 
 
 # --- Without compilation ----------------------------------------------------------------------------

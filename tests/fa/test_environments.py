@@ -62,13 +62,6 @@ class TestContract:
     def test_gymnasium_accepts_it(self, name):
         check_env(gymnasium.make(name, render_mode="rgb_array").unwrapped)
 
-    def test_two_copies_with_one_seed_walk_alike_and_another_seed_differs(self, env):
-        with gymnasium.make(env.spec) as twin:
-            first, second, other = run(env, 5, 450), run(twin, 5, 450), run(twin, 6, 450)
-        for mine, theirs in zip(first, second, strict=True):
-            assert all(np.array_equal(a, b) for a, b in zip(mine, theirs, strict=True))
-        assert any(not np.array_equal(a[0], b[0]) for a, b in zip(first, other, strict=True))
-
     def test_what_a_step_returns_is_never_changed_later(self, env):
         env.reset(seed=0)
         observation, _, _, _, info = env.step(0)
@@ -416,6 +409,25 @@ class TestObjectCollection:
                 env.reset()
 
 
+def test_actions_by_number():
+    """Files hold numbers of actions, so that they must not change."""
+    assert (UP, DOWN, LEFT, RIGHT) == (0, 1, 2, 3)
+    assert (TURN_RIGHT, STRAIGHT, TURN_LEFT) == (0, 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "is_blocked"),
+    [
+        (0.0, 0.0, False), (1.0, 1.0, False), (-1e-9, 0.5, True), (0.5, 1 + 1e-9, True),
+        (1 + 1e-9, 0.5, True), (0.5, -1e-9, True), (0.25, 0.5, True), (0.5, 0.75, True),
+        (0.25 - 1e-9, 0.6, False),
+        (0.5 + 1e-9, 0.6, False), (0.3, 0.5 - 1e-9, False), (0.3, 0.75 + 1e-9, False),
+    ],
+)  # fmt: skip
+def test_borders_belong_to_the_square_and_to_walls(x, y, is_blocked):
+    assert dynamics.blocked(x, y, np.array([[0.25, 0.5, 0.5, 0.75]])) == is_blocked
+
+
 class TestRacer:
     @pytest.mark.parametrize(
         ("action", "turn", "length"),
@@ -511,17 +523,6 @@ class TestRacer:
 
 
 class TestEncoding:
-    def test_position_code_of_object_collection_by_hand(self):
-        state = OBJECT_COLLECTION_LAYOUT.state_at(0.0, 1 / 3, np.eye(12)[3])
-        assert state.shape == (113,)
-        # Entry 10 i + j has its centre at (i/9, j/9); (0, 1/3) is the centre of entry 3.
-        assert state[3] == pytest.approx(1.0, rel=1e-14)
-        assert state[4] == pytest.approx(math.exp(-((1 / 9) ** 2) / 0.1), rel=1e-14)
-        assert state[13] == pytest.approx(0.8838598, abs=1e-7)  # 1 - u + u^2/2 - ... with u = 10/81
-        assert state[90] == pytest.approx(math.exp(-(1 + 1 / 9) / 0.1), rel=1e-13)  # exp(-100/9)
-        assert state[99] == pytest.approx(math.exp(-(1 + 4 / 9) / 0.1), rel=1e-13)
-        np.testing.assert_array_equal(np.flatnonzero(state[100:]), [3, 12])
-
     @given(st.floats(0, 1), st.floats(0, 1))
     def test_product_form_equals_the_printed_formula(self, x, y):
         state = OBJECT_COLLECTION_LAYOUT.state_at(x, y)

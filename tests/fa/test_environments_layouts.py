@@ -122,9 +122,9 @@ def test_what_cannot_be_is_refused(make, changes, words):
 
 
 def test_environments_refuse_layouts_of_others_and_take_none_for_the_default():
-    with refused("needs a ObjectLayout"):
+    with refused("layout is", "ObjectLayout"):
         ObjectCollection(layout=RacerLayout())
-    with refused("needs a RacerLayout"):
+    with refused("layout is", "RacerLayout"):
         Racer(layout=layout())
     assert Racer(layout=None).layout is RACER_LAYOUT
 

@@ -17,6 +17,7 @@ from sfr_fa.feature_spaces import DiscreteFeatures
 from sfr_fa.tasks import FunctionTask, LinearTask, sample_linear_task
 from sfr_theory.errors import InputError
 from tests.fa.engine_checks import Corridor, engine_of, next_task, short_racer
+from tests.fa.test_checkpoint import exactly
 from tests.refusals import refused
 
 ENGINES = ("compiled", "reference")
@@ -121,21 +122,6 @@ def snapshot(engine):
     return copy.deepcopy(engine.state_dict())
 
 
-def assert_equal_trees(one, other):
-    if isinstance(one, dict):
-        assert one.keys() == other.keys()
-        for key in one:
-            assert_equal_trees(one[key], other[key])
-    elif isinstance(one, (list, tuple)):
-        assert len(one) == len(other)
-        for mine, yours in zip(one, other, strict=True):
-            assert_equal_trees(mine, yours)
-    elif isinstance(one, (torch.Tensor, np.ndarray)):
-        np.testing.assert_array_equal(np.asarray(one), np.asarray(other))
-    else:
-        assert one == other
-
-
 @pytest.mark.parametrize("kind", ENGINES)
 @pytest.mark.parametrize("agent", ["Q", "SF", "SFR-R", "MB SFR", "SF-h"])
 def test_learning_goes_on_as_if_nothing_had_been_evaluated(agent, kind):
@@ -145,11 +131,11 @@ def test_learning_goes_on_as_if_nothing_had_been_evaluated(agent, kind):
     disturbed.evaluate(LinearTask(np.ones(5)), policy=0, episodes=2, episode_steps=30)
     state, _ = ObjectCollection().reset()
     disturbed.agent.act(state, epsilon=0.5, rng=np.random.default_rng(0))
-    assert_equal_trees(before, snapshot(disturbed))
+    assert exactly(before) == exactly(snapshot(disturbed))
     results = [engine.run_task(next_task(engine, agent), 60) for engine in (disturbed, undisturbed)]
     np.testing.assert_array_equal(results[0].actions, results[1].actions)
     assert results[0].total_reward == results[1].total_reward
-    assert_equal_trees(snapshot(disturbed), snapshot(undisturbed))
+    assert exactly(snapshot(disturbed)) == exactly(snapshot(undisturbed))
 
 
 def test_the_environment_keeps_its_task_and_its_episode():

@@ -3,19 +3,15 @@
 import numpy as np
 import pytest
 
-from sfr_fa.agents.cumulants import TentCode
 from sfr_fa.feature_codes import (
     CellCode,
     FourierCode,
     KernelCode,
     distance_between,
-    fit_reward,
     place_centres,
     ridge_fit,
 )
-from sfr_fa.feature_spaces import RACER_FEATURES
-from sfr_fa.interactions import distances_of_random_places, sample_parity_task
-from sfr_fa.tasks import FunctionTask, LinearTask, sample_racer_task
+from sfr_fa.interactions import distances_of_random_places
 from tests.refusals import refused
 
 CENTRES = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]])
@@ -66,28 +62,10 @@ def test_ridge_fit_is_the_normal_equations_and_reports_what_it_missed():
     assert np.linalg.norm(ridge_fit(z, z @ v, 1e4).vector) < 0.1 * np.linalg.norm(v)
 
 
-def test_only_joint_codes_express_interactions():
-    """Parity: sums of functions of single distances miss much of the variance, bumps little."""
-    rng = np.random.default_rng(4)
-    points = distances_of_random_places(rng, 4000)
-    bumps, tents = KernelCode.observed(points, 128, rng), TentCode(RACER_FEATURES, 21)
-    encoded = tents.encode(points).reshape(len(points), -1)
-    missed = []
-    for _ in range(10):
-        task = sample_parity_task(rng)
-        fits = fit_reward(bumps, task, points, 1e-3), ridge_fit(encoded, task.reward(points), 1e-3)
-        missed.append([(fit.rms / fit.spread) ** 2 for fit in fits])
-    joint, additive = np.mean(missed, axis=0)
-    assert joint < 0.03
-    assert additive > 0.4
-    task = sample_racer_task(rng)  # a sum over dimensions: the other way round
-    assert ridge_fit(encoded, task.reward(points), 1e-3).rms < fit_reward(bumps, task, points, 1e-3).rms
-
-
 def test_a_constant_reward_is_exact_for_bumps():
     points = distances_of_random_places(np.random.default_rng(5), 500)
     code = KernelCode.observed(points, 10, np.random.default_rng(6))
-    fit = fit_reward(code, FunctionTask(lambda phi: 2.0 + 0 * phi[..., 0]), points, 1e-9)
+    fit = ridge_fit(code.encode(points), np.full(len(points), 2.0), 1e-9)
     np.testing.assert_allclose(fit.vector, 2, rtol=1e-5)
 
 
@@ -99,7 +77,7 @@ def test_a_constant_reward_is_exact_for_bumps():
         (lambda: FourierCode(np.ones((3, 2)), np.ones(2)), "phases", "3"),
         (lambda: place_centres(np.ones((50, 2)), 4, np.random.default_rng(0)), "points", "fewer"),
         (lambda: distance_between(np.ones((1, 2))), "one centre", "width"),
-        (lambda: fit_reward(CellCode(CENTRES), LinearTask([1, 1]), np.ones((3, 2)), 1.0), "points", "5"),
+        (lambda: ridge_fit(np.ones((3, 2)), np.ones(3), 1.0), "points", "5"),
     ],
 )
 def test_bad_input_names_the_place_and_the_fix(make, place, fix):

@@ -98,7 +98,7 @@ def test_rewards_of_this_form_are_learned():
     [
         ({"rewards": np.array([np.nan, 0.0])}, "must be a finite number"),
         ({"next_states": np.ones((2, 3))}, "they must agree"),
-        ({"tasks": np.array([0, -1])}, "integers from 0 on"),
+        ({"tasks": np.array([0, -1])}, "integers, counted from 0"),
         ({"tasks": np.array([0])}, "one entry for each of the 2 transitions"),
     ],
 )

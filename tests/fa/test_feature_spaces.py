@@ -28,14 +28,22 @@ def test_rounding_does_not_make_another_feature(vector, row):
 
 @pytest.mark.parametrize("vector", [[0.7 + 3 * TOLERANCE, 1000.0], [0.7, 1000.01], [0.3, 0.7], [np.nan, 0.0]])
 def test_a_feature_that_is_not_declared_says_how_to_declare_it(vector):
-    with refused(f"including({vector}"):
+    with refused("none of the 3", f"including({vector}"):
         SPACE.index_of(vector)
 
 
 def test_vectors_that_could_be_taken_for_each_other_are_refused():
-    with refused("vectors[0]", "vectors[2]"):
-        DiscreteFeatures([[0.0, 1.0], [5.0, 5.0], [1.5 * TOLERANCE, 1.0]])
-    assert DiscreteFeatures([[0.0, 1.0], [2.5 * TOLERANCE, 1.0]]).size == 2
+    with refused("vectors[0]", "vectors[2]", "leave one"):
+        DiscreteFeatures([[0.0, 1.0], [5.0, 5.0], [0.9 * TOLERANCE, 1.0]])
+
+
+def test_what_lies_between_two_features_is_the_nearer_one():
+    """However near they are, a set takes in all that it does not recognise."""
+    space = DiscreteFeatures([[0.0, 1.0]]).including([1.5 * TOLERANCE, 1.0])
+    assert space.size == 2
+    assert [space.index_of([k * TOLERANCE, 1.0]) for k in (0.7, 0.8)] == [0, 1]
+    growing = DiscreteFeatures([[0.0, 1.0]], grow=True)
+    assert [growing.observe([k * TOLERANCE, 1.0]) for k in (1.5, 0.7, 0.8, 3.0)] == [1, 0, 1, 2]
 
 
 def test_including_adds_what_is_new_behind_what_is_known():

@@ -10,6 +10,7 @@ from sfr_fa.engines.compiled import FILTER_FROM
 from sfr_fa.environments.object_collection import ObjectCollection
 from sfr_fa.kernels import gpi_filter
 from sfr_fa.kernels.gpi import best_policy, evaluate, new_search
+from sfr_fa.kernels.linear_values import LinearValues
 from sfr_fa.kernels.object_collection import move_to
 from sfr_fa.tasks import TableTask
 from tests.fa.engine_checks import compiled, engine_of, next_task, set_policies, weights_of
@@ -76,7 +77,7 @@ def some_weights(rng, K, D, kind):
 @given(
     seed=st.integers(0, 2**20),
     K=st.integers(1, 40),
-    D=st.sampled_from([1, 5, 6]),
+    D=st.sampled_from([1, 5, 6, gpi_filter.MANY_OUTPUTS]),
     kind=st.sampled_from(["usual", "negative", "copies", "alike", "huge", "zero"]),
     rewards=st.sampled_from(["mixed", "negative", "zero", "some zero", "huge"]),
     clip=st.booleans(),
@@ -159,6 +160,29 @@ def test_a_filter_without_one_of_its_parts_would_be_wrong(part):
     assert (bound < best).any()
 
 
+def test_many_outputs_are_bounded_by_more_directions():
+    """Bounds are tighter with them, and some value exceeds its bound if the last tables are lost."""
+    D, exceeded = gpi_filter.MANY_OUTPUTS, False
+    rng = np.random.default_rng(4)
+    weights, readout = some_weights(rng, 50, D, "usual"), rng.normal(size=D)
+    many, lost = (Policies(weights, D, np.float64) for _ in range(2))
+    few = Policies(weights[:, : A * (D - 1)], D - 1, np.float64)
+    assert many.tables.bases.shape[1] == gpi_filter.RANK > gpi_filter.FEW == few.tables.bases.shape[1]
+    above = {D: [], D - 1: []}
+    for x, y in rng.random((30, 2)):
+        for policies in (many, few):
+            size = len(policies.readout)
+            bound, best = policies.bounds_and_values(x, y, np.zeros(M), readout[:size])
+            assert (bound >= best).all()
+            above[size].append(np.mean(bound - best) / size)
+        lost.bounds_and_values(x, y, np.zeros(M), readout)
+        lost.tables.inner[:, :, gpi_filter.FEW :] = 0
+        bound, best = lost.bounds_and_values(x, y, np.zeros(M), readout)
+        exceeded = exceeded or bool((bound < best).any())
+    assert exceeded
+    assert np.median(above[D]) < 0.5 * np.median(above[D - 1])
+
+
 def test_margins_follow_the_weights_and_the_readout():
     rng = np.random.default_rng(2)
     policies = Policies(some_weights(rng, 20, 6, "usual"), 6, np.float64)
@@ -168,6 +192,19 @@ def test_margins_follow_the_weights_and_the_readout():
         policies.update(3, 1, rng.normal(size=(6, S)))
         np.testing.assert_allclose(policies.tables.margins, np.abs(readout) @ policies.tables.norms)
         assert (policies.tables.margins != before).any()
+
+
+def test_a_readout_that_has_changed_reaches_the_filter():
+    """Bounds of agents that learn rewards are wrong without it, but seldom so wrong that a choice changes."""
+    rng = np.random.default_rng(3)
+    theta = np.zeros((FILTER_FROM, A * 2, PADDED))
+    theta[..., :S] = some_weights(rng, FILTER_FROM, 2, "usual")
+    readouts = rng.normal(size=(FILTER_FROM, 2))
+    values = LinearValues.new(theta, readouts, S, A, clip=True, folds=False, bases=BASES, steps=1)
+    values.begin_task()
+    readouts[-1] = [3.0, -2.0]
+    values.readout_changed()
+    np.testing.assert_allclose(values.tables.margins, np.array([3.0, 2.0]) @ values.tables.norms)
 
 
 def test_an_output_without_value_may_have_weights_beyond_bounds():

@@ -222,7 +222,7 @@ def test_a_network_that_cannot_grow_is_refused_before_anything_is_learned():
 def test_a_table_has_no_reward_for_what_is_new():
     space = DiscreteFeatures([[3.0, 9.0], [2.0, 4.0]], grow=True)
     engine = make_engine("reference", wrapped(space), "SFR", seed=0)
-    with refused("declared feature vectors"):
+    with refused("declared feature vectors", "a function"):
         engine.run_task(TableTask(space, [0.0, 1.0]), 50)
 
 

@@ -46,11 +46,10 @@ def test_rewards_are_sums_of_products_of_gaussians():
 
 
 @pytest.mark.parametrize("sample", [sample_parity_task, sample_mixed_task])
-def test_samplers_depend_on_their_generator_alone_and_stay_in_reach(sample):
-    tasks = [sample(np.random.default_rng(seed)) for seed in (0, 0, 1)]
-    assert tasks[0] == tasks[1]
-    assert tasks[0] != tasks[2]
-    rewards = tasks[0].reward(distances_of_random_places(np.random.default_rng(2), 2000))
+def test_rewards_of_sampled_tasks_stay_in_reach(sample):
+    rewards = sample(np.random.default_rng(0)).reward(
+        distances_of_random_places(np.random.default_rng(2), 2000)
+    )
     assert rewards.min() > -1e-9
     assert 0.5 < rewards.max() < 2
 

@@ -1,4 +1,4 @@
-"""The parts of the networks' kernels against torch, and the racer's rewards against its tasks."""
+"""What the kernels of networks promise to the bit; their values and steps are compared in `test_engines`."""
 
 import math
 
@@ -8,14 +8,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfr_fa.agents import FeatureSubnetworks, ValueShape, clip_at_zero, no_clip
-from sfr_fa.agents.approximators import stacked_values
-from sfr_fa.engines.packing import pack_rewards
+from sfr_fa.agents import FeatureSubnetworks, ValueShape
 from sfr_fa.environments.layouts import RACER_LAYOUT
 from sfr_fa.kernels import mlp
-from sfr_fa.kernels.arrays import part
 from sfr_fa.kernels.network_values import best_row
-from sfr_fa.tasks import sample_racer_task
 from tests.fa.engine_checks import compiled
 
 torch.set_num_threads(1)
@@ -25,28 +21,18 @@ DTYPES = st.sampled_from([np.float32, np.float64])
 SEEDS = st.integers(0, 2**32 - 1)
 
 
-def drawn_networks(policies, shape, dtype, seed):
-    """K modules of the reference and their parameters in stacks, (K, ...) each."""
-    G, U, first, second = shape
+def drawn_networks(policies, shape, dtype, seed, copies=1):
+    """K networks of the reference, `copies` times over, as the kernels have them."""
+    G, U, *hidden = shape
     rng = np.random.default_rng(seed)
-    value_shape = ValueShape(120, 3, G, U)
-    modules = [
-        FeatureSubnetworks(value_shape, rng, hidden=(first, second)).to(
-            torch.tensor(np.zeros(1, dtype)).dtype
-        )
-        for _ in range(policies)
-    ]
-    stacks = {
-        name: torch.stack([dict(module.named_parameters())[name].detach() for module in modules])
-        for name, _ in modules[0].named_parameters()
-    }
-    return modules, stacks
+    modules = [FeatureSubnetworks(ValueShape(120, 3, G, U), rng, tuple(hidden)) for _ in range(policies)]
 
-
-def layers(stacks):
-    return tuple(
-        tuple(stacks[f"{kind}.{layer}"].numpy() for layer in range(3)) for kind in ("weights", "biases")
-    )
+    layers = (
+        [np.stack([layer.detach().numpy() for layer in of_policies] * copies).astype(dtype)
+         for of_policies in zip(*(getattr(module, kind) for module in modules), strict=True)]
+        for kind in ("weights", "biases")
+    )  # fmt: skip
+    return mlp.pack(*map(tuple, layers))
 
 
 def a_state(dtype, rng):
@@ -54,66 +40,12 @@ def a_state(dtype, rng):
     return RACER_LAYOUT.state_at(x, y, angle).astype(dtype)
 
 
-@given(policies=st.integers(1, 9), shape=SHAPES, dtype=DTYPES, seed=SEEDS)
-def test_values_are_those_of_the_modules(policies, shape, dtype, seed):
-    """Sums of at most 120 products: an error of some 120 units of rounding."""
-    modules, stacks = drawn_networks(policies, shape, dtype, seed)
-    state = a_state(dtype, np.random.default_rng(seed))
-    networks = mlp.pack(*layers(stacks))
-    values = mlp.new_activations(networks)
-    compiled(mlp.evaluate)(networks, 0, networks.shape.policies, state, values)
-    G, U = shape[:2]
-    ours = values.outputs.reshape(policies, G, 3, U).transpose(0, 2, 1, 3)
-    theirs = stacked_values(modules[0], stacks, torch.from_numpy(state)[None])[:, 0].numpy()
-    tolerance = 120 * np.finfo(dtype).eps * max(1.0, np.abs(theirs).max())
-    np.testing.assert_allclose(ours.reshape(theirs.shape), theirs, rtol=0, atol=tolerance)
-
-
-@given(
-    policies=st.integers(1, 5), shape=SHAPES, dtype=DTYPES, seed=SEEDS, action=st.integers(0, 2),
-    rate=st.floats(1e-4, 0.5),
-)  # fmt: skip
-def test_a_step_of_sgd_is_autograds(policies, shape, dtype, seed, action, rate):
-    """All weights of one policy move as torch moves them, and those of no other policy move at all."""
-    modules, stacks = drawn_networks(policies, shape, dtype, seed)
-    rng = np.random.default_rng(seed + 1)
-    state, k = a_state(dtype, rng), int(rng.integers(policies))
-    G, U = shape[:2]
-    target = rng.normal(size=(G, U)).astype(dtype)
-    before = {name: stack.clone() for name, stack in stacks.items()}
-
-    networks = mlp.pack(*layers(stacks))
-    values, gradients = mlp.new_activations(networks), mlp.new_gradients(networks)
-    compiled(mlp.evaluate)(networks, 0, networks.shape.policies, state, values)
-    error = target - values.outputs.reshape(policies, G, 3, U)[k, :, action]
-    compiled(mlp.descend)(networks, k, state, action, values, k, error.ravel(), 2 * rate, 1.0, gradients)
-    stored = [array for kind in layers(stacks) for array in kind]
-    for array, moved in zip(stored, mlp.unpack(networks, [a.shape for a in stored]), strict=True):
-        array[...] = moved
-
-    optimiser = torch.optim.SGD(modules[k].parameters(), lr=rate)
-    output = modules[k](torch.from_numpy(state)[None])[0, action].reshape(G, U)
-    (torch.from_numpy(target) - output).square().sum().backward()
-    optimiser.step()
-    for name, parameter in modules[k].named_parameters():
-        moved = stacks[name].numpy()
-        gradient = parameter.grad.numpy()
-        scale = max(1.0, rate * float(np.abs(gradient).max()))
-        np.testing.assert_allclose(
-            moved[k], parameter.detach().numpy(), rtol=0, atol=300 * np.finfo(dtype).eps * scale, err_msg=name
-        )
-        others = np.arange(policies) != k
-        np.testing.assert_array_equal(moved[others], before[name].numpy()[others], err_msg=name)
-
-
 @given(policies=st.integers(2, 40), shape=SHAPES, dtype=DTYPES, seed=SEEDS)
 @settings(max_examples=25)
 def test_equal_policies_have_equal_values_to_the_bit(policies, shape, dtype, seed):
     """Whatever their place, evaluated with the others or alone, so that the first of copies wins."""
-    _, stacks = drawn_networks(1, shape, dtype, seed)
-    copies = {name: stack.expand(policies, *stack.shape[1:]).clone() for name, stack in stacks.items()}
+    networks = drawn_networks(1, shape, dtype, seed, copies=policies)
     state = a_state(dtype, np.random.default_rng(seed))
-    networks = mlp.pack(*layers(copies))
     values, alone = mlp.new_activations(networks), mlp.new_activations(networks)
     compiled(mlp.evaluate)(networks, 0, networks.shape.policies, state, values)
     readout = np.random.default_rng(seed).normal(size=shape[0] * shape[1]).astype(dtype)
@@ -129,28 +61,11 @@ def test_equal_policies_have_equal_values_to_the_bit(policies, shape, dtype, see
     assert compiled(best_row)(q) == 0
 
 
-@given(seed=SEEDS, floor=st.sampled_from([0.0, -math.inf]))
-def test_readout_clips_where_it_is_told(seed, floor):
-    """The values of policy 1 with the readout of policy 2, as torch has them."""
-    rng = np.random.default_rng(seed)
-    shape = mlp.NetworkShape(policies=3, groups=3, units1=4, units2=4, outputs=33)
-    outputs, readout = rng.normal(size=(3, 3, 33)), rng.normal(size=33)
-    spread, total, q = np.zeros(3 * 3 * 33), np.zeros(33), np.zeros((1, 3))
-    compiled(mlp.spread_readout)(readout, shape, 3, 2, spread)
-    compiled(mlp.read_out)(outputs.ravel(), shape, 1, spread, 2, floor, total, q, 0)
-    clip = clip_at_zero if floor == 0 else no_clip
-    values = outputs[1].reshape(3, 3, 11).transpose(1, 0, 2).reshape(3, 33)
-    expected = (clip(torch.from_numpy(values)).numpy() * readout).sum(axis=1)
-    np.testing.assert_allclose(q[0], expected, rtol=0, atol=1e-13)
-
-
 @given(policies=st.integers(1, 5), shape=SHAPES, dtype=DTYPES, seed=SEEDS)
 @settings(max_examples=25)
 def test_projected_heads_read_what_all_outputs_say(policies, shape, dtype, seed):
     """And equal policies tie to the bit; a single action is to the bit what the evaluation of all says."""
-    _, stacks = drawn_networks(policies, shape, dtype, seed)
-    twice = {name: torch.cat([stack, stack]) for name, stack in stacks.items()}
-    networks, (G, U) = mlp.pack(*layers(twice)), shape[:2]
+    networks, (G, U) = drawn_networks(policies, shape, dtype, seed, copies=2), shape[:2]
     rng = np.random.default_rng(seed)
     state, readout = a_state(dtype, rng), rng.normal(size=G * U).astype(dtype)
     values = mlp.new_activations(networks)
@@ -184,33 +99,57 @@ def test_not_a_number_passes_through_the_layers():
     np.testing.assert_array_equal(values, [-5.0, math.nan, 0.0, 2.0, 5e-324, math.inf, -5.0])
 
 
-@part()
-def observed(rewards, world, phi):
-    return rewards.observe(world, phi)
-
-
-@given(seed=SEEDS)
-@settings(max_examples=20)
-def test_rewards_are_those_of_the_task(seed):
-    """To rounding: exp may come from another library."""
-    rng = np.random.default_rng(seed)
-    task, world, phi = sample_racer_task(rng), RACER_LAYOUT.new_world(), np.zeros(3)
-    world.reset(rng)
-    rewards = pack_rewards(task, RACER_LAYOUT.feature_space, np.dtype(np.float64))
-    number, reward = compiled(observed)(rewards, world, phi)
-    expected = np.zeros(3)
-    world.features(expected)
-    np.testing.assert_array_equal(phi, expected)
-    assert number == 0
-    assert reward == pytest.approx(float(task.reward(phi)), rel=1e-14)
-
-
 def test_compiled_and_interpreted_values_agree():
     """Up to fused multiplications: sums of at most 120 products of numbers below 1."""
-    _, stacks = drawn_networks(3, (3, 11, 20, 20), np.float32, 0)
-    networks = mlp.pack(*layers(stacks))
+    networks = drawn_networks(3, (3, 11, 20, 20), np.float32, 0)
     state = a_state(np.float32, np.random.default_rng(0))
     one, other = mlp.new_activations(networks), mlp.new_activations(networks)
     compiled(mlp.evaluate)(networks, 0, networks.shape.policies, state, one)
     mlp.evaluate(networks, 0, networks.shape.policies, state, other)
     np.testing.assert_allclose(one.outputs, other.outputs, rtol=0, atol=120 * np.finfo(np.float32).eps)
+
+
+# --- Interpreted, which takes milliseconds; compiled, they are in whole paths --------------------------
+
+
+@pytest.mark.parametrize("shape", [(2, 5, 7, 9), (3, 1, 4, 6)])
+def test_values_and_a_step_of_sgd_are_those_of_torch(shape):
+    """All weights of one policy move as torch moves them, and those of no other policy move at all."""
+    rng, (G, U, *hidden) = np.random.default_rng(12), shape
+    modules = [FeatureSubnetworks(ValueShape(120, 3, G, U), rng, tuple(hidden)).double() for _ in range(3)]
+    before = [
+        np.stack([getattr(module, kind)[layer].detach().numpy() for module in modules])
+        for kind in ("weights", "biases")
+        for layer in range(3)
+    ]
+    networks = mlp.pack(before[:3], before[3:])
+    values, gradients = mlp.new_activations(networks), mlp.new_gradients(networks)
+    state, k, action, rate = a_state(np.float64, rng), 1, 2, 0.3
+    mlp.evaluate(networks, 0, 3, state, values)
+    outputs = [module(torch.from_numpy(state)[None])[0] for module in modules]
+    ours = values.outputs.reshape(3, G, 3, U).transpose(0, 2, 1, 3).reshape(3, 3, G * U)
+    np.testing.assert_allclose(ours, torch.stack(outputs).detach().numpy().reshape(ours.shape), atol=1e-13)
+
+    target = rng.normal(size=G * U)
+    optimiser = torch.optim.SGD(modules[k].parameters(), lr=rate)
+    (torch.from_numpy(target) - outputs[k][action].reshape(-1)).square().sum().backward()
+    optimiser.step()
+    mlp.descend(networks, k, state, action, values, k, target - ours[k, action], 2 * rate, 1.0, gradients)
+    theirs = [*modules[k].weights, *modules[k].biases]
+    moved = mlp.unpack(networks, [array.shape for array in before])
+    for old, new, expected in zip(before, moved, theirs, strict=True):
+        np.testing.assert_allclose(new[k], expected.detach().numpy(), atol=1e-12)
+        np.testing.assert_array_equal(new[[0, 2]], old[[0, 2]])
+
+
+@pytest.mark.parametrize("floor", [0.0, -math.inf])
+def test_readout_clips_where_it_is_told(floor):
+    """The values of policy 1 with the readout of policy 2."""
+    rng = np.random.default_rng(13)
+    shape = mlp.NetworkShape(policies=3, groups=3, units1=4, units2=4, outputs=33)
+    outputs, readout = rng.normal(size=(3, 3, 33)), rng.normal(size=33)
+    spread, total, q = np.zeros(3 * 3 * 33), np.zeros(33), np.zeros((1, 3))
+    mlp.spread_readout(readout, shape, 3, 2, spread)
+    mlp.read_out(outputs.ravel(), shape, 1, spread, 2, floor, total, q, 0)
+    values = outputs[1].reshape(3, 3, 11).transpose(1, 0, 2).reshape(3, 33)
+    np.testing.assert_allclose(q[0], np.maximum(values, floor) @ readout, atol=1e-13)

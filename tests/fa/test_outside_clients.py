@@ -124,14 +124,6 @@ class TestVectorReward:
         with refused("not bounded; pass the feature_space"):
             FeaturesFromVectorReward(env, LinearTask(np.ones(3)))
 
-    def test_a_feature_outside_the_declared_set_gets_a_sentence(self):
-        only_nothing = DiscreteFeatures(np.zeros((1, 2)))
-        task = TableTask(only_nothing, np.zeros(1))
-        env = FeaturesFromVectorReward(mo_make("deep-sea-treasure-v0"), task, only_nothing)
-        env.reset(seed=0)
-        with refused("none of the 1 declared"):
-            env.step(3)
-
 
 ROOMS = [[0, 1], *([k] for k in range(2, 14))]
 """The agent's cell in four-room, and the flag of each object."""
@@ -216,21 +208,6 @@ class _MultiDiscrete(gymnasium.ObservationWrapper):
 
 
 class TestAnyEnvironment:
-    def test_cart_pole_with_features_of_the_transition(self):
-        def features(observation, action, next_observation, info):
-            return [abs(float(next_observation[2])), abs(float(next_observation[0] - observation[0]))]
-
-        task = FunctionTask(lambda phi: 1.0 - phi[..., 0] ** 2 - phi[..., 1])
-        space = BoxFeatures(np.zeros(2), np.array([0.5, 1.0]))
-        env = WithFeatures(gymnasium.make("CartPole-v1"), features, space, task)
-        observation, _ = env.reset(seed=0)
-        for action in (0, 1, 1, 0):
-            following, reward, _, _, info = env.step(action)
-            expected = [abs(following[2]), abs(following[0] - observation[0])]
-            np.testing.assert_allclose(info["features"], expected, rtol=1e-6)
-            assert reward == task.reward(info["features"])
-            observation = following
-
     def test_features_of_wrong_size_get_a_sentence(self):
         space = BoxFeatures(np.zeros(2), np.ones(2))
         task = LinearTask(np.ones(2))

@@ -63,18 +63,8 @@ def test_a_clip_that_returns_no_values_is_refused(clip):
 
 NOT_REWARDS = (None, "1", b"1", [1.0], np.ones(1), np.ones((2, 2)), {}, 1j, np.datetime64(0, "s"), Exception)
 NOT_FLAGS = (
-    None,
-    "no",
-    "",
-    [],
-    [False],
-    np.zeros(1, dtype=bool),
-    np.zeros(2, dtype=bool),
-    2,
-    -1,
-    0.5,
-    float("nan"),
-)
+    None, "no", "", [], [False], np.zeros(1, dtype=bool), np.zeros(2, dtype=bool), 2, -1, 0.5, float("nan"),
+)  # fmt: skip
 NOT_INFOS = (None, "features", 3, [("features", 0)], np.zeros(3))
 WRONG = (
     *(({1: value}, "reward") for value in NOT_REWARDS),
@@ -132,3 +122,55 @@ def test_a_reset_of_another_form_is_refused(start):
     engine, task = learner(start=start)
     with refused("environment", "reset", "info"):
         engine.run_task(task, 3)
+
+
+class WritesOver(Corridor):
+    """Returns every observation in the same array."""
+
+    def __init__(self):
+        super().__init__(size=5)
+        self.array = np.zeros(self.observation_space.shape)
+
+    def reset(self, **options):
+        self.array[:], info = super().reset(**options)
+        return self.array, info
+
+    def step(self, action):
+        self.array[:], *others = super().step(action)
+        return (self.array, *others)
+
+
+def test_an_environment_may_write_over_the_observations_that_it_has_returned():
+    weights = []
+    for environment in (Corridor(size=5), WritesOver()):
+        engine = make_engine("reference", environment, "SF", gamma=0.9, learning_rate=0.1, epsilon=0.5)
+        engine.run_task(LinearTask(np.ones(environment.feature_space.dimensions)), 50)
+        weights.append(engine.agent.policies.parameters["weight"].numpy())
+    np.testing.assert_array_equal(*weights)
+
+
+class Restless(Corridor):
+    """Goes where a generator of its own wants, which follows the seed of a reset."""
+
+    def reset(self, *, seed=None, options=None):
+        if seed is not None:
+            self.generator = np.random.default_rng(seed)
+        return super().reset(seed=seed, options=options)
+
+    def step(self, action):
+        return super().step(int(self.generator.integers(2)))
+
+
+def test_what_an_environment_draws_by_itself_depends_on_the_seed_too(tmp_path):
+    def engine(seed):
+        return make_engine("reference", Restless(size=5), "SF", seed=seed, gamma=0.9, epsilon=0.0)
+
+    def earned(learner):
+        return learner.run_task(LinearTask([1]), 50)
+
+    one, same, other = engine(1), engine(1), engine(2)
+    first = [earned(learner).total_reward for learner in (one, same, other)]
+    assert first[0] == first[1] != first[2]
+    one.save(tmp_path / "engine")
+    other.load(tmp_path / "engine")
+    assert earned(one).total_reward == earned(same).total_reward == earned(other).total_reward

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from benchmarks import growth
 from benchmarks.engines import OBJECTS, RACER, plain_listing
 from benchmarks.plain_listing import LinearXi
 from sfr_fa.engines import Streams
@@ -43,3 +44,17 @@ def test_the_plain_listing_walks_the_path_of_the_reference(setting):
     for k, xi in enumerate(plain.xi):
         expected = torch.cat([stacks[name][k].flatten() for name in names])
         np.testing.assert_allclose(weights_of(xi), expected, rtol=0, atol=1e-10, err_msg=f"policy {k}")
+
+
+def test_the_growth_of_a_step_is_measured_with_and_without_the_filter(tmp_path):
+    sizes = (1, 12)
+    measured = growth.measure(growth.Options(learn_steps=20, steps=200, repeats=2), sizes)
+    for times in (measured.full, measured.filtered, measured.start):
+        assert tuple(times) == sizes
+        assert min(times.values()) > 0
+    growth.plot(measured, str(tmp_path / "growth.png"))
+    assert (tmp_path / "growth.png").stat().st_size > 5000
+    steps = {1: 1.0, 300: 6.0, 1000: 11.0, 3000: 30.0}
+    rows = growth.reached(growth.Growth(filtered=steps, full=steps, start={3000: 19.0}))
+    assert [round(row.measured, 3) for row in rows] == [6, 1.833, 5, 19]
+    assert [row.reached for row in rows] == [False, True, False, True]

@@ -16,9 +16,6 @@ from tests.refusals import refused
 PLACE = setting("maze")
 LEVELS = {"Q": 60.0, "SF": 480.0, "mine <b>": 690.0}
 AGENTS = [agent("Q"), agent("SF"), agent("mine <b>", "SFR")]
-needs_browser = pytest.mark.skipif(
-    browser.CHROMIUM is None, reason="chromium is not on the PATH; the page was not looked at"
-)
 
 
 @pytest.fixture
@@ -120,7 +117,7 @@ return { lines, before, after, pressed, fewer, hidden, again: [visible(0), visib
 """
 
 
-@needs_browser
+@browser.needed
 def test_figures_tell_numbers_and_agents_are_switched_off(folder, tmp_path):
     run = load.load(folder)
     found = browser.evaluate(report.page("Mine", [run], []), tmp_path, HOVER)
@@ -141,16 +138,12 @@ def test_figures_tell_numbers_and_agents_are_switched_off(folder, tmp_path):
     assert found["folded"]
 
 
-@needs_browser
+@browser.needed
 def test_it_fits_a_phone_and_a_desktop(folder, tmp_path):
-    page = report.page("Mine", [load.load(folder)], [])
-    for found in browser.measure(page, tmp_path, (390, 1200)):
-        assert not found["outside"]
-        assert not found["clipped"]
-        assert found["scroll"] <= found["width"]
+    browser.check_fits(report.page("Mine", [load.load(folder)], []), tmp_path)
 
 
-@needs_browser
+@browser.needed
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_figures_are_seen_without_scripts_in_light_and_dark(folder, tmp_path, scheme):
     page = report.page("Mine", [load.load(folder)], [])

@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import gymnasium
 import numpy as np
 import pytest
 
@@ -13,7 +14,8 @@ from benchmarks import runner as benchmark
 from experiments.configs import load_config as load_ours
 from sfr_fa import run, status
 from sfr_fa.agents import AGENT_SPECS
-from sfr_fa.engines import make_engine
+from sfr_fa.agents.checkpoint import write_checkpoint
+from sfr_fa.engines import EpisodeLimit, make_engine
 from sfr_fa.environments.object_collection import ObjectCollection
 from sfr_fa.runs import publish
 from sfr_fa.runs import trial as trial_module
@@ -21,7 +23,7 @@ from sfr_fa.runs.config import AgentSetup, load_config
 from sfr_fa.runs.estimates import estimate
 from sfr_fa.runs.load import load
 from sfr_fa.runs.store import SUFFIX, RunFolder, TrialState
-from sfr_fa.runs.trial import check_trials, learned_feature_map, run_trial, transitions_of_q
+from sfr_fa.runs.trial import check_trials, learned_feature_map, run_trial, transitions_of_q, walk_along
 from sfr_fa.tasks import sample_general_task
 from tests.fa.tiny import RACER, SETTING, contents, run_config, write_config
 from tests.refusals import refused
@@ -129,6 +131,18 @@ def test_a_damaged_checkpoint_is_passed_over_for_the_one_before(
     output = capsys.readouterr().out
     assert "note: general/Q/alpha_0.005/rep-00: " in output
     assert "an earlier state was taken instead of the one after 3 tasks" in output
+
+
+def test_a_checkpoint_of_other_things_is_passed_over_by_name(config, undisturbed, tmp_path, capsys):
+    """Its checksum is right, but nobody knows what it holds."""
+    key = "general/Q/alpha_0.005/rep-00"
+    path = crash_after(config, tmp_path / "r", 3).checkpoints(key)[3]
+    trial = next(trial for trial in load_config(config).trials("smoke") if trial.key == key)
+    path.unlink()
+    write_checkpoint(path, trial.to_json(), {"rows": 7})
+    assert run_config(config, tmp_path / "r") == 0
+    assert contents(tmp_path / "r") == undisturbed
+    assert f"note: {key}: {path} is not what" in capsys.readouterr().out.replace("\n", "")
 
 
 def test_with_no_checkpoint_left_the_trial_starts_again(config, undisturbed, tmp_path):
@@ -369,6 +383,57 @@ def test_transitions_to_learn_features_from_are_thinned_out_as_the_config_says(t
     assert abs(len(rewards(drop_zero_rewards=0.0, keep=0.5)) - 1000) < 4 * 500**0.5
 
 
+class Counting(gymnasium.Env):
+    """The state is the number of steps of the episode, which ends after three of them.
+
+    It is always returned in the same array.
+    """
+
+    def reset(self, **options):
+        self.steps, self.state = 0, np.zeros(1)
+        return self.state, {}
+
+    def step(self, action):
+        self.steps += 1
+        self.state[0] = self.steps
+        return (
+            self.state,
+            float(action),
+            self.steps == 3 and action == 0,
+            self.steps == 3,
+            {},
+        )
+
+
+@pytest.mark.parametrize(("limit", "states"), [(None, [0, 1, 2, 0, 1, 2, 0]), (2, [0, 1, 0, 1, 0, 1, 0])])
+def test_the_path_of_given_actions_begins_episodes_where_the_agent_did(limit, states):
+    actions, noise = np.array([1, 2, 0, 3, 4, 5, 6]), np.random.default_rng(0)
+    now, after, rewards = walk_along(Counting(), None, actions, noise, EpisodeLimit(limit))
+    assert now.ravel().tolist() == states
+    assert after.ravel().tolist() == [state + 1 for state in states]
+    assert rewards.tolist() == actions.tolist()
+
+
+@pytest.mark.parametrize(
+    ("agent", "code", "points"), [("SFR-K", "bumps 5", 40), ("CSFR-F", None, 40), ("SF", None, 20)]
+)
+def test_readouts_are_fitted_where_a_random_walk_leads(agent, code, points, tmp_path, monkeypatch):
+    """Codes of features on more points; and they are where the points are."""
+    monkeypatch.setattr(trial_module, "FIT_POINTS", 20)
+    monkeypatch.setattr(trial_module, "CODE_POINTS", 40)
+    seen = []
+    walk = trial_module.features_of_random_steps
+    monkeypatch.setattr(
+        trial_module, "features_of_random_steps", lambda *a: seen.append(walk(*a)) or seen[-1]
+    )
+    setup = f'AgentSetup("mine", "{agent}", feature_code={code!r}),'
+    config = write_config(tmp_path / "c.py", agents=setup, setting=RACER)
+    engine, _, _ = trial_module.build(load_config(config).trials("smoke")[0], None)
+    assert [walked.shape for walked in seen] == [(points, 3)]
+    if code:
+        assert engine.agent.cumulant.code.size == 5
+
+
 def test_without_transfer_every_task_starts_afresh(tmp_path):
     agents = 'AgentSetup("SFR", "SFR", transfer="none"),'
     assert run_config(write_config(tmp_path / "c.py", agents=agents), tmp_path / "r") == 0
@@ -388,7 +453,8 @@ def test_some_agents_now_and_the_others_later(config, undisturbed, tmp_path, cap
 
 
 def test_one_rate_of_a_grid_can_be_repeated_more_often(tmp_path, capsys):
-    agents = 'AgentSetup("SFR", "SFR"), AgentSetup("SFR", "SFR", learning_rate=0.01),'
+    """It is known by what tables print of it."""
+    agents = 'AgentSetup("SFR", "SFR"), AgentSetup("SFR", "SFR", learning_rate=0.0099999999),'
     config = write_config(tmp_path / "c.py", agents=agents)
     assert run_config(config, tmp_path / "r", learning_rates=(0.01,)) == 0
     assert "1 of 2 trials are finished" in capsys.readouterr().out
@@ -630,4 +696,7 @@ def test_an_engine_with_a_seed_draws_what_repetition_0_of_a_run_draws(config, un
     rows = folder.read_result("general/SFR/alpha_0.005/rep-00").rows
     engine = make_engine("reference", ObjectCollection(), "SFR", seed=3, gamma=0.95)
     tasks = [sample_general_task(engine.streams.tasks) for _ in rows]
-    assert [engine.run_task(task, 25).total_reward for task in tasks] == [row.total_return for row in rows]
+    found = [engine.run_task(task, 25) for task in tasks]
+    assert [result.total_reward for result in found] == [row.total_return for row in rows]
+    assert [result.gpi_counts[-1] for result in found] == [row.gpi_current for row in rows]
+    assert any(0 < row.gpi_current < 25 for row in rows)

@@ -1,12 +1,26 @@
 """Experiments as data: a user's own configs are found, unfold into trials, or are refused with a sentence."""
 
 import itertools
+import json
+import re
 import subprocess
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from sfr_fa.runs import trial as trial_module
-from sfr_fa.runs.config import AgentSetup, Setting, Trial, file_name, grid, load_config
+from sfr_fa.runs.config import (
+    AgentSetup,
+    ExperimentConfig,
+    Part,
+    Profile,
+    Setting,
+    Trial,
+    file_name,
+    grid,
+    load_config,
+)
 from sfr_fa.runs.store import RunFolder
 from sfr_fa.runs.trial import run_trial
 from sfr_fa.streams import stream
@@ -70,6 +84,15 @@ def test_the_commit_is_of_our_sources(tmp_path, monkeypatch):
         ["git", "-C", str(tmp_path), *identity, "commit", "--quiet", "--allow-empty", "-m", "."], check=True
     )
     assert trial_module.provenance.__wrapped__("reference")["commit"] is None
+    subprocess.run(["git", "-C", str(tmp_path), "add", "trial.py"], check=True)
+    subprocess.run(["git", "-C", str(tmp_path), *identity, "commit", "--quiet", "-m", "."], check=True)
+    commit = trial_module.provenance.__wrapped__("reference")["commit"]
+    assert re.fullmatch("[0-9a-f]{40}", commit)
+    source = tmp_path / "sfr_fa" / "changed.py"
+    source.parent.mkdir()
+    source.touch()
+    subprocess.run(["git", "-C", str(tmp_path), "add", "sfr_fa"], check=True)
+    assert trial_module.provenance.__wrapped__("reference")["commit"] == f"{commit}+"
 
 
 def test_a_stream_depends_on_seed_repetition_and_name_only():
@@ -110,6 +133,7 @@ def test_your_own_config_is_found_by_its_path(tmp_path):
         ("AgentSetup('x', 'Q', learning_rate=-1)", "learning_rate of x is -1"),
         ("Setting('x', 'object_colection', 'linear', 0.9)", "no environment 'object_colection'"),
         ("Setting('x', 'racer', 'racer', 2)", "gamma of x is 2"),
+        ("Setting('x', 'racer', 'racer', 0.9, environment_options={'a': [{1}]})", "options['a'][0] is {1}"),
     ],
 )
 def test_a_bad_config_is_refused_with_a_sentence(tmp_path, text, words):
@@ -117,6 +141,22 @@ def test_a_bad_config_is_refused_with_a_sentence(tmp_path, text, words):
     path.write_text(f"from sfr_fa.runs.config import AgentSetup, Setting\n{text}")
     with refused(words):
         load_config(str(path))
+
+
+def test_numbers_of_numpy_are_numbers():
+    """Of np.logspace, say: a manifest of JSON must hold them."""
+    rates = np.array([0.5, 0.25], dtype=np.float32)
+    setting = Setting("a", "racer", "racer", rates[0], environment_options={"b": [np.True_, np.int8(3)]})
+    agents = grid(AgentSetup("CSFR", "CSFR", bins=(np.int64(3), 4, 5)), learning_rate=tuple(rates))
+    config = ExperimentConfig(
+        "mine", "", (Part(setting, agents),), {"one": Profile(*np.array([1, 2, 3]))}, seed=np.int64(7)
+    )
+    content = json.loads(json.dumps(config.to_json("one")))
+    assert content["parts"][0]["setting"]["environment_options"] == {"b": [True, 3]}
+    assert [agent["learning_rate"] for agent in content["parts"][0]["agents"]] == [0.5, 0.25]
+    assert (content["size"]["repetitions"], content["seed"]) == (3, 7)
+    with refused("seed is 1.5"):
+        replace(config, seed=1.5)
 
 
 def test_a_trial_that_is_there_twice_is_refused(tmp_path):

@@ -5,11 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from experiments import run as run_command
 from sfr_fa.runs import load as runs
 from sfr_fa.runs.store import RunFolder, TaskRow, digest
 from tests.experiments.synthetic import agent, key_of, setting, write_run
-from tests.fa.tiny import write_config
 from tests.refusals import refused
 
 GENERAL = setting("general")
@@ -194,15 +192,3 @@ def test_runs_are_found_and_unreadable_ones_named(folder, tmp_path):
     assert "not JSON" in unreadable[0]
     with refused("other"):
         runs.load(tmp_path / "other")
-
-
-def test_what_experiments_run_writes_is_what_is_read_here(tmp_path):
-    config = write_config(tmp_path / "tiny.py", tasks=2, steps=20, repetitions=2)
-    options = run_command.Options(config, results=str(tmp_path / "results"))
-    assert run_command.main(options) == 0
-    run = runs.load(tmp_path / "results" / "tiny" / "smoke")
-    assert not run.problems
-    assert not run.notes
-    assert {label: a.returns.shape for (_, label), a in run.agents.items()} == dict.fromkeys(
-        ("Q", "SF", "SFR"), (2, 2)
-    )

@@ -1,6 +1,7 @@
 """A run as one table: nothing is lost or changed, more is added, and what differs is refused."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -133,6 +134,81 @@ def test_a_damaged_trial_is_not_published(folder, tmp_path):
     assert not list(tmp_path.glob("mine.*"))
 
 
+ROW = TaskRow(0, 1.5, 20_000, 1, 20_000, 1, -1, 0, diverged=False)
+ROWS = [replace(ROW, task=task) for task in range(12)]
+
+
+def put_in_place(folder, key, rows, **changes):
+    """Another result under a name that the manifest knows."""
+    here = RunFolder(folder)
+    content = json.loads(here.json_path(key).read_text())
+    here.json_path(key).unlink()
+    here.csv_path(key).unlink()
+    seconds = [0.5] * len(rows)
+    here.write_result(key, content["trial"] | changes, rows, seconds, content["tasks_sha256"], PROVENANCE, ())
+
+
+@pytest.mark.parametrize(
+    ("changes", "rows", "words"),
+    [
+        ({"seed": 7}, ROWS, "seed was 0 and is 7"),
+        ({"agent": SF}, ROWS, "agent.agent was"),
+        ({}, ROWS[:-1], "11 of 12 tasks"),
+        ({}, [*ROWS[:-2], ROWS[-1], ROWS[-2]], "order"),
+        ({}, [*ROWS[:-1], replace(ROWS[-1], steps=19_999)], "20000 steps"),
+        ({}, [*ROWS[:-1], replace(ROWS[-1], total_return=np.inf)], "finite"),
+    ],
+    ids=["seed", "agent", "fewer", "order", "steps", "infinite"],
+)
+def test_a_result_of_another_trial_is_not_published(folder, tmp_path, changes, rows, words):
+    put_in_place(folder, key_of(GENERAL, Q, 1), rows, **changes)
+    with refused(key_of(GENERAL, Q, 1), words, "nothing of"):
+        command(folder, output=tmp_path)
+    put_in_place(folder, key_of(GENERAL, Q, 2), rows, **changes)
+    with refused("and 1 more"):
+        command(folder, output=tmp_path)
+    assert not list(tmp_path.glob("mine.*"))
+
+
+def resigned(path, **changes):
+    content = json.loads(path.read_text()) | changes
+    del content["sha256"]
+    path.write_text(json.dumps({**content, "sha256": digest(content)}))
+
+
+def test_a_manifest_of_other_trials_than_its_config_has_is_not_published(folder, tmp_path):
+    trials = json.loads((folder / "manifest.json").read_text())["trials"]
+    resigned(folder / "manifest.json", trials=trials[:-1])
+    RunFolder(folder).csv_path(trials[-1]).unlink(missing_ok=True)
+    with refused(str(folder), "14", "15"):
+        command(folder, output=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [(b"setting,agent", b"agent,setting", "columns"), (b"general,Q,0.005,1,3,", None, "11")],
+)
+def test_a_table_of_another_form_gets_a_sentence(folder, tmp_path, old, new, words):
+    """Its checksum is right."""
+    command(folder, output=tmp_path)
+    table = tmp_path / "mine.csv"
+    lines = table.read_bytes().splitlines(keepends=True)
+    changed = b"".join(
+        line.replace(old, new) if new else line for line in lines if new or not line.startswith(old)
+    )
+    assert changed != table.read_bytes()
+    table.write_bytes(changed)
+    resigned(tmp_path / "mine.json", csv_sha256=digest(changed))
+    with refused("mine", words):
+        publish.read(tmp_path / "mine")
+
+
+def test_it_says_how_many_are_new(folder, tmp_path, capsys):
+    for added in ("14 added", "0 added"):
+        command(folder, output=tmp_path)
+        assert f"{added}, 14 trials" in capsys.readouterr().out
+
+
 def test_every_changed_number_is_noticed(folder, tmp_path):
     command(folder, output=tmp_path)
     for ending in ("csv", "json"):
@@ -166,13 +242,8 @@ def test_signed_files_of_others_get_a_sentence(folder, tmp_path, entry):
 
 
 def test_a_diverged_trial_stays_one(folder, tmp_path):
-    key = key_of(GENERAL, Q, 1)
-    here = RunFolder(folder)
-    content = json.loads(here.json_path(key).read_text())
-    here.json_path(key).unlink()
-    here.csv_path(key).unlink()
-    rows = [TaskRow(0, 1.5, 20_000, 1, 20_000, 1, -1, 0, False), TaskRow(1, np.nan, 7, 1, 7, 1, -1, 0, True)]
-    here.write_result(key, content["trial"], rows, [0.5, 0.5], content["tasks_sha256"], PROVENANCE, ())
+    rows = [ROW, TaskRow(1, np.nan, 7, 1, 7, 1, -1, 0, diverged=True)]
+    put_in_place(folder, key_of(GENERAL, Q, 1), rows)
     command(folder, output=tmp_path)
     run = load.load(tmp_path / "mine")
     assert run.notes == load.load(folder).notes

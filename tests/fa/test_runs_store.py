@@ -1,11 +1,13 @@
 """Results on disk: exact, never overwritten, and damage is noticed."""
 
 import contextlib
+import hashlib
 import json
 import math
 import os
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfr_fa.runs import store as results
-from sfr_fa.runs.store import RunFolder, TaskRow, TrialState
+from sfr_fa.runs.store import RunFolder, TaskRow, TrialState, TrialStatus
 from sfr_theory.errors import InputError
 from tests.refusals import refused
 
@@ -72,6 +74,12 @@ def test_a_trial_is_read_back(folder):
     assert results.read_run(folder.path).trials[KEY] == result
 
 
+def test_a_table_with_other_columns_is_damaged():
+    table = results.rows_to_csv(ROWS).replace(b"episodes", b"lengths")
+    with refused("here.csv", "episodes"):
+        results.rows_from_csv(table, Path("here.csv"))
+
+
 @pytest.mark.parametrize("kind", ["csv", "json"])
 def test_every_flipped_byte_is_noticed(folder, kind):
     write(folder)
@@ -101,6 +109,15 @@ def test_a_renamed_result_is_noticed(folder):
     folder.csv_path(KEY).rename(folder.csv_path(other))
     with refused(f"is the result of {KEY}"):
         folder.read_result(other)
+
+
+def test_a_signed_result_of_somebody_else_gets_a_sentence(folder):
+    write(folder)
+    path = folder.json_path(KEY)
+    content = json.loads(results.signed({"format": "sfr-trial", "version": 1}))
+    path.write_text(json.dumps({**content, "seconds_sha256": results.digest(None)}))
+    with refused(f"{path} is not"):
+        folder.read_result(KEY)
 
 
 def test_nothing_is_overwritten(folder):
@@ -133,6 +150,30 @@ def test_a_changed_config_is_refused(folder):
         folder.start({"name": "tiny", "seed": 4}, [KEY], {})
 
 
+def test_a_manifest_of_the_first_version_can_be_read(tmp_path):
+    content = {"format": "sfr-run", "version": 1, "config": {"seed": 3}, "trials": [KEY], "provenance": {}}
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    signature = hashlib.sha256(text.encode()).hexdigest()
+    (tmp_path / "manifest.json").write_text(json.dumps({**content, "sha256": signature}))
+    assert RunFolder(tmp_path).manifest() == content
+
+
+@pytest.mark.parametrize("key", ["", "a\0b", "/etc/hosts", "../x", "a/../../x", 7])
+def test_trials_are_inside_the_folder(tmp_path, key):
+    """A manifest may come from somebody else, and its names are read, written and removed."""
+    RunFolder(tmp_path).start({}, ["fine", key], {})
+    with refused(f"{tmp_path / 'manifest.json'} is not"):
+        RunFolder(tmp_path).manifest()
+
+
+@pytest.mark.parametrize("entry", [{"config": []}, {"trials": {}}, {"provenance": None}])
+def test_a_manifest_of_other_things_is_refused(tmp_path, entry):
+    content = {"format": "sfr-run", "version": 1, "config": {}, "trials": [], "provenance": {}} | entry
+    (tmp_path / "manifest.json").write_bytes(results.signed(content))
+    with refused(str(tmp_path / "manifest.json"), next(iter(entry))):
+        RunFolder(tmp_path).manifest()
+
+
 def test_results_without_a_manifest_are_not_added_to(tmp_path):
     (tmp_path / "a.csv").write_text("1")
     with refused("no manifest.json"):
@@ -147,6 +188,7 @@ def test_results_without_a_manifest_are_not_added_to(tmp_path):
         ({"a": [1]}, {"a": [1, 2]}, "a had 1 entries and has 2"),
         ({"a": 1}, {}, "a is gone"),
         ({}, {"a": {"b": 1}}, "a is new"),
+        ({"a": [1]}, {"a": 1}, "a was [1] and is 1"),
     ],
 )
 def test_differences_in_words(old, new, words):
@@ -172,7 +214,28 @@ def test_a_lock_ends_with_its_holder_and_keeps_others_out(folder):
             folder.working_on(KEY, patience=0),
         ):
             pass
-    assert folder.status(KEY).state is TrialState.MISSING
+    assert folder.status(KEY) == TrialStatus(TrialState.MISSING, 0)
+
+
+@pytest.mark.parametrize("left", ["a state", "a table"])
+def test_a_trial_that_has_left_something_was_stopped(folder, left):
+    path = folder.checkpoint_path(KEY, 7) if left == "a state" else folder.csv_path(KEY)
+    path.parent.mkdir(parents=True)
+    path.touch()
+    assert folder.status(KEY) == TrialStatus(TrialState.STOPPED, 7 if left == "a state" else 0)
+
+
+def test_whatever_is_in_the_place_of_a_file_is_removed_and_nothing_behind_it(tmp_path):
+    precious = tmp_path / "folder" / "file"
+    precious.parent.mkdir()
+    precious.touch()
+    link = tmp_path / "link"
+    link.symlink_to(precious.parent)
+    results.remove(link)
+    results.remove(tmp_path / "gone")
+    assert list(tmp_path.rglob("*")) == [precious.parent, precious]
+    results.remove(precious.parent)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_lock_does_not_follow_a_link(folder, tmp_path):
@@ -187,6 +250,14 @@ def test_a_lock_does_not_follow_a_link(folder, tmp_path):
     assert precious.read_text() == "content"
 
 
+def test_a_file_in_the_place_of_a_folder_of_locks(folder):
+    place = (folder.unfinished / KEY).parent
+    place.parent.mkdir(parents=True)
+    place.write_text("content")
+    with refused(str(place)), folder.working_on(KEY):
+        pytest.fail("there is no lock")
+
+
 def test_a_pipe_in_the_place_of_a_lock_does_not_block(folder):
     lock = folder.unfinished / f"{KEY}.lock"
     lock.parent.mkdir(parents=True)
@@ -196,6 +267,19 @@ def test_a_pipe_in_the_place_of_a_lock_does_not_block(folder):
         pass
     folder.status(KEY)
     assert time.monotonic() - started < 10
+
+
+def test_states_of_fewer_tasks_and_what_cannot_be_read_are_forgotten(folder):
+    kept = [folder.checkpoint_path(KEY, tasks) for tasks in (12, 3)]
+    other = folder.unfinished / f"{KEY}0.task-0001{results.SUFFIX}"
+    half = kept[0].with_name(f".{kept[0].name}.{'0' * 16}")
+    gone = [folder.checkpoint_path(KEY, 2), folder.checkpoint_path(KEY, 3).with_suffix(".npz"), half]
+    kept[0].parent.mkdir(parents=True)
+    for path in (*kept, other, *gone):
+        path.touch()
+    folder.forget_checkpoints(KEY, before=3)
+    assert set(kept[0].parent.iterdir()) == {*kept, other}
+    assert list(folder.checkpoints(KEY).items()) == [(12, kept[0]), (3, kept[1])]
 
 
 def test_runners_that_tidy_up_at_the_same_time(folder):

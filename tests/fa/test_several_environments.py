@@ -4,7 +4,7 @@ import gymnasium
 import numpy as np
 import pytest
 import torch
-from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers import TimeLimit
 
 from sfr_fa.agents import Replay
@@ -111,3 +111,140 @@ def test_limits_of_the_environments_hold():
         "reference", SyncVectorEnv([lambda: TimeLimit(lake(), 3)] * 2), "SFR", **SETTINGS | {"epsilon": 1.0}
     )
     assert engine.run_task(TASKS[0], 60).episodes >= 20
+
+
+# --- Environments that answer with something else -----------------------------------------------------
+
+
+class Wrong(SyncVectorEnv):
+    """Answers with other entries, or with something else altogether."""
+
+    def __init__(self, **options):
+        super().__init__([lake] * 2, **options)
+        self.of_step = self.of_reset = lambda answer: answer
+
+    def reset(self, **options):
+        return self.of_reset(super().reset(**options))
+
+    def step(self, actions):
+        return self.of_step(super().step(actions))
+
+
+def learner(**answers):
+    engine = make_engine("reference", Wrong(), "SFR", **SETTINGS)
+    engine.environment.__dict__ |= answers
+    return engine
+
+
+def with_entry(place, value):
+    return lambda answer: (*answer[:place], value, *answer[place + 1 :])
+
+
+NOT_OBSERVATIONS = (None, "states", 3.0, np.zeros(()), np.zeros((3, 16)), [[0.0], [0.0, 1.0]],
+                    np.full((2, 16), "0"), np.zeros((2, 16), dtype=complex))  # fmt: skip
+NOT_REWARDS = (None, "11", 1.0, [1.0], np.ones(3), np.ones((2, 2)), [None, 1.0], ["a", "b"], [1j, 1j])
+NOT_FLAGS = (None, "no", False, [False], [False] * 3, [0, 2], [0.5, 0.0], ["", ""], np.zeros((2, 2), bool))
+NOT_INFOS = (None, "features", 3, [("features", 0)])
+NOT_FEATURES = (3, {"features": 0}, np.zeros(()), np.zeros((3, 2)), [[0.0, 0.0]])
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "name"),
+    [
+        *((0, value, "observations") for value in NOT_OBSERVATIONS),
+        *((1, value, "rewards") for value in NOT_REWARDS),
+        *((2, value, "terminated") for value in NOT_FLAGS),
+        *((3, value, "truncated") for value in NOT_FLAGS),
+        *((4, value, "info") for value in NOT_INFOS),
+        *((4, {"features": value}, "features") for value in NOT_FEATURES),
+        (4, {"features": np.zeros((2, 2)), "_features": [1]}, "_features"),
+    ],
+)
+def test_a_step_with_an_entry_of_another_type_is_refused_by_name(place, value, name):
+    engine = learner(of_step=with_entry(place, value))
+    with refused("environment", name):
+        engine.run_task(TASKS[0], 3)
+    engine.environment.of_step = lambda answer: answer
+    result = engine.continue_task(3)
+    assert (result.steps, result.episodes) == (3, 2), "the environments begin anew"
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "words"),
+    [
+        (0, np.zeros((2, 5)), ("next state", "16")),
+        (0, np.zeros((2, 4, 4)), ("next state", "16")),
+        (0, np.full((2, 16), np.nan), ("next state", "nan")),
+        (1, [np.nan, 0.0], ("reward", "nan")),
+        (4, {}, ("feature",)),
+        (4, {"features": np.full((2, 2), 7.0)}, ("feature",)),
+        (4, {"features": np.zeros((2, 5))}, ("feature",)),
+        (4, {"features": ["a", "b"]}, ("feature",)),
+        # Zeros that Gymnasium has filled in are no features.
+        (4, {"features": np.zeros((2, 2)), "_features": np.array([True, False])}, ("feature",)),
+    ],
+)
+def test_single_states_and_features_are_checked_by_the_agent(place, value, words):
+    engine = learner(of_step=with_entry(place, value))
+    with refused(*words):
+        engine.run_task(TASKS[0], 3)
+    engine.environment.of_step = lambda answer: answer
+    assert engine.continue_task(3).steps == 3
+
+
+@pytest.mark.parametrize("whole", [lambda a: None, lambda a: a[:4], lambda a: a[0], list])
+def test_a_step_of_another_form_is_refused(whole):
+    with refused("environment", "step", "terminated"):
+        learner(of_step=whole).run_task(TASKS[0], 3)
+
+
+@pytest.mark.parametrize(
+    ("start", "words"),
+    [
+        (lambda a: None, ("reset", "info")),
+        (lambda a: a[0], ("reset", "info")),
+        *((with_entry(0, value), ("observations",)) for value in NOT_OBSERVATIONS),
+    ],
+)
+def test_a_reset_of_another_form_is_refused(start, words):
+    with refused("environment", *words):
+        learner(of_reset=start).run_task(TASKS[0], 3)
+
+
+def test_an_environment_may_write_over_what_it_has_returned():
+    """It does with copy=False, and one of one's own may."""
+    one, other = (
+        several(3),
+        make_engine("reference", SyncVectorEnv([lake] * 3, copy=False), "SFR", **SETTINGS),
+    )
+    for task in TASKS:
+        np.testing.assert_array_equal(one.run_task(task, 100).actions, other.run_task(task, 100).actions)
+    torch.testing.assert_close(weights(one), weights(other), rtol=0, atol=0)
+
+
+def test_environments_without_features_are_for_agents_without():
+    plain = SyncVectorEnv([lambda: gymnasium.make("CartPole-v1")] * 2)
+    engine = make_engine("reference", plain, "Q", **SETTINGS)
+    assert engine.run_task(TASKS[0], 20).steps == 20
+    with refused("feature_space"):
+        make_engine("reference", plain, "SFR", **SETTINGS)
+
+
+def test_rewards_of_another_task_are_told():
+    engine = learner(of_step=lambda answer: with_entry(1, answer[1] + 3)(answer))
+    with pytest.warns(UserWarning, match="rewards 3 where the task says 0"):
+        engine.run_task(TASKS[0], 3)
+
+
+def test_environments_in_processes_walk_alike_and_are_sent_tasks_that_can_be():
+    environments = AsyncVectorEnv([lake] * 2)
+    try:
+        engine, here = make_engine("reference", environments, "SFR", **SETTINGS), several(2)
+        with refused("AsyncVectorEnv", "use SyncVectorEnv"):
+            engine.run_task(lambda phi: phi[..., 1], 10)
+        for task in TASKS[:2]:
+            np.testing.assert_array_equal(
+                engine.run_task(task, 100).actions, here.run_task(task, 100).actions
+            )
+    finally:
+        environments.close()
