@@ -120,11 +120,12 @@ class Options:
         for agent in self.agents:
             if agent not in config.labels:
                 raise InputError(f"{config.name} has no agent {agent!r}; it has {', '.join(config.labels)}")
-        known_rates = {agent.learning_rate for part in config.parts for agent in part.agents}
-        for rate in self.learning_rates:
-            if rate not in known_rates:
-                there = ", ".join(sorted(map(rate_text, known_rates)))
-                raise InputError(f"{config.name} has no learning rate {rate:g}; it has {there}")
+        # By what tables print of them: nobody types all digits of numpy.logspace.
+        rates = {rate_text(rate) for rate in self.learning_rates}
+        known_rates = {rate_text(agent.learning_rate) for part in config.parts for agent in part.agents}
+        for rate in rates - known_rates:
+            there = ", ".join(sorted(known_rates))
+            raise InputError(f"{config.name} has no learning rate {rate}; it has {there}")
         count = config.profile(self.profile).repetitions
         for repetition in self.repetitions:
             if not 0 <= repetition < count:
@@ -133,7 +134,7 @@ class Options:
             trial
             for trial in config.trials(self.profile)
             if (not self.agents or trial.agent.label in self.agents)
-            and (not self.learning_rates or trial.agent.learning_rate in self.learning_rates)
+            and (not rates or rate_text(trial.agent.learning_rate) in rates)
             and (not self.repetitions or trial.repetition in self.repetitions)
         )
         if not chosen:

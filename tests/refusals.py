@@ -1,4 +1,4 @@
-"""Bad input as tests see it: an InputError that names the place and the fix, in whatever sentence."""
+"""Bad input as tests see it: an InputError that names the place and the fix, however it is worded."""
 
 import contextlib
 

@@ -1,6 +1,6 @@
 """No traceback and no hang on bad input: files of every kind, spoiled in every way, and impossible output.
 
-`python -m tests.hostile 1000` tries more of the same.
+`python -m tests.hostile 1000` and `python -m tests.hostile_options` try more of the same.
 """
 
 import ast
@@ -16,7 +16,7 @@ import pytest
 
 from sfr_theory import reading
 from sfr_theory.atomic import write_atomic
-from tests import hostile
+from tests import hostile, hostile_options
 from tests.refusals import refused
 
 ROOT = Path(__file__).parent.parent
@@ -99,6 +99,31 @@ def test_sizes_have_limits(tmp_path):
     os.truncate(path, reading.MAX_JSON_BYTES + 1)
     with refused(str(path), "67,108,864"):
         reading.read_json(path)
+
+
+# --- Options ------------------------------------------------------------------------------------------
+
+MENDED = (
+    ("sfr_theory.check_gpi_bound", "--mdps", str(10**12)),
+    ("sfr_theory.check_gpi_bound", "--features", str(10**30)),
+    ("sfr_theory.check_tightness", "--states", str(10**12)),
+    ("sfr_theory.check_convergence", "--gamma", "1e-320"),
+    ("experiments.unseen", "--starts", str(10**30)),
+    ("sfr_fa.report", "--title", "\udcff\udcfe"),
+    ("sfr_fa.report", "--output", "x" * 5000),
+    ("sfr_fa.status", "results", "a\nb"),
+)
+
+
+def test_values_that_no_option_can_have(good):
+    """One for each command; `python -m tests.hostile_options` tries all for all options."""
+    rng = random.Random(2)
+    never = [case for case in hostile_options.cases() if case.must_be_refused]
+    tried = [rng.choice(list(cases)) for _, cases in itertools.groupby(never, key=lambda case: case.module)]
+    tried += [hostile_options.Case(*case, must_be_refused=True) for case in MENDED]
+    wrong = {case: hostile_options.tried(case, good[0]) for case in tried}
+    assert {case: words for case, words in wrong.items() if words} == {}
+    assert len(tried) > 20
 
 
 # --- Output -------------------------------------------------------------------------------------------

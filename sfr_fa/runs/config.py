@@ -53,6 +53,7 @@ from sfr_fa.feature_codes import code_by_name
 from sfr_fa.interactions import sample_mixed_task, sample_parity_task
 from sfr_fa.reward_fitting import l1_weights, least_squares_weights, printed_rule_weights
 from sfr_fa.runs.wording import rate_text
+from sfr_fa.streams import check_seed
 from sfr_fa.tasks import (
     NONLINEARITY_BRACKETS,
     Task,
@@ -126,10 +127,32 @@ def thing(what: str, name: str) -> Any:
         raise InputError(f"{what} is {name!r}, which cannot be found: {error}") from None
 
 
-class _Named:
+def plain(value: Any, name: str) -> Any:
+    """`value` in Python's own types, numbers of NumPy too, if a file of JSON can hold it."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, Mapping):
+        return {plain(key, name): plain(entry, f"{name}[{key!r}]") for key, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)([plain(entry, f"{name}[{k}]") for k, entry in enumerate(value)])
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    raise InputError(f"{name} is {value!r}; a config holds numbers, text, lists and dictionaries")
+
+
+class _Plain:
+    """A dataclass whose fields are what JSON can hold."""
+
+    def __post_init__(self) -> None:
+        for entry in fields(self):  # type: ignore[arg-type]
+            object.__setattr__(self, entry.name, plain(getattr(self, entry.name), entry.name))
+
+
+class _Named(_Plain):
     """Fields of a dataclass that are names: checked when it is made, looked up on demand."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for entry in fields(self):  # type: ignore[arg-type]
             if entry.name in NAMES:
                 self.named(entry.name)
@@ -245,7 +268,7 @@ class AgentSetup(_Named):
 
 
 @dataclass(frozen=True)
-class FeatureLearning:
+class FeatureLearning(_Plain):
     """How features are learned from the Q agent's transitions (c:appendix_feature_learning)."""
 
     tasks: int = 20
@@ -306,7 +329,7 @@ MOST_TRIALS = 100_000
 
 
 @dataclass(frozen=True)
-class Profile:
+class Profile(_Plain):
     """How much of an experiment is run."""
 
     tasks: int
@@ -318,6 +341,7 @@ class Profile:
     feature_iterations: int = 1_000_000
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for name, value in asdict(self).items():
             if not isinstance(value, int) or value < 1:
                 raise InputError(f"{name} of a profile is {value!r}; it must be a positive integer")
@@ -350,6 +374,7 @@ class ExperimentConfig:
     def __post_init__(self) -> None:
         if self.name != file_name(self.name) or not self.name:
             raise InputError(f"name is {self.name!r}; it becomes a folder: letters, digits, - . _ only")
+        object.__setattr__(self, "seed", check_seed(self.seed))
         if not self.parts or not all(part.agents for part in self.parts):
             raise InputError(f"{self.name} has a part without agents, or no parts at all")
         for profile in self.profiles:
@@ -392,7 +417,8 @@ class ExperimentConfig:
         (most_common, times), *_ = Counter(trial.key for trial in trials).most_common(1)
         if times > 1:
             raise InputError(
-                f"{self.name} has the trial {most_common} twice; give its agents different labels"
+                f"{self.name} has the trial {most_common} twice; give its agents different labels, "
+                f"and its settings different names"
             )
         return trials
 

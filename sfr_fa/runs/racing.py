@@ -7,10 +7,10 @@ deviation of the differences x_b(k) - x_c(k), k = 1 ... r. A combination is drop
 
     m / (s' / sqrt(r))  >  t,        s'^2 = (4 s_0^2 + (r - 1) s^2) / (4 + r - 1).
 
-Few repetitions tell s badly, so it is drawn towards s_0, the median of the pairs' deviations, as if that
-had been seen four times (a moderated t statistic; Smyth 2004). t is the quantile of Student's distribution
-with 4 + r - 1 degrees of freedom at ERROR, shared evenly among the rounds: the best combination can be
-dropped by mistake once a round. Those that are left get more repetitions, and in the last round all.
+Few repetitions estimate s poorly, so it is shrunk towards s_0, the median of the pairs' deviations, as if
+that had been observed four times (a moderated t statistic; Smyth 2004). t is the quantile of Student's
+distribution with 4 + r - 1 degrees of freedom at ERROR, shared evenly among the rounds, since each of them
+can drop the best combination by mistake. Those that are left get more repetitions, and in the last round all.
 
 `plan` is a function of the results there are: what to run next, what was dropped when and why, and the
 winner once nothing is left to run. A race that was stopped is resumed by asking again.
@@ -80,7 +80,7 @@ def plan(
     if not results:
         raise InputError("a race needs at least one combination")
     if not rounds or rounds[0] < 2 or list(rounds) != sorted(set(rounds)):
-        raise InputError(f"rounds is {rounds}; it must be increasing numbers of repetitions, at least 2")
+        raise InputError(f"rounds is {rounds}; it must list increasing numbers of repetitions, from 2 on")
     left = list(results)
     dropped: list[Dropped[Combination]] = []
     for is_last, repetitions in zip([False] * (len(rounds) - 1) + [True], rounds, strict=True):

@@ -40,6 +40,7 @@ from sfr_fa.agents.gpi_policies import gpi_policies_by_name
 from sfr_fa.agents.policies import CopyPrevious, start_afresh
 from sfr_fa.arrays import FloatArray
 from sfr_fa.engines import Engine, EpisodeLimit, Streams, make_engine
+from sfr_fa.engines.reference import seed_all
 from sfr_fa.feature_codes import code_by_name
 from sfr_fa.feature_learning import RewardedTransitions, learn_features
 from sfr_fa.feature_spaces import BoxFeatures, DiscreteFeatures, FeatureSpace
@@ -194,7 +195,7 @@ def features_of_random_steps(
             environment.reset()
         action = rng.integers(environment.action_space.n)  # type: ignore[attr-defined]
         _, _, terminated, truncated, info = environment.step(action)
-        features.append(info["features"])
+        features.append(np.array(info["features"]))
         ended = terminated or truncated
     return np.array(features)
 
@@ -253,21 +254,26 @@ def walk_along(
     limit: EpisodeLimit,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """States, next states and rewards on the path of given actions."""
-    environment.unwrapped.np_random = noise
-    state, _ = environment.reset(options={"task": task})
+
+    def copied(state: Any) -> FloatArray:
+        """Some environments write every observation into the same array."""
+        return np.array(state, dtype=np.float32)
+
+    seed_all(environment, noise)
+    state = copied(environment.reset(options={"task": task})[0])
     states, next_states, rewards = [], [], []
     steps_of_episode = 0
     for action in actions:
-        next_state, reward, terminated, truncated, _ = environment.step(int(action))
-        steps_of_episode += 1
         states.append(state)
-        next_states.append(next_state)
+        observation, reward, terminated, truncated, _ = environment.step(int(action))
+        steps_of_episode += 1
+        state = copied(observation)
+        next_states.append(state)
         rewards.append(float(reward))
-        state = next_state
         if terminated or truncated or steps_of_episode == limit.steps:
-            state, _ = environment.reset()
+            state = copied(environment.reset()[0])
             steps_of_episode = 0
-    return np.array(states, dtype=np.float32), np.array(next_states, dtype=np.float32), np.array(rewards)
+    return np.array(states), np.array(next_states), np.array(rewards)
 
 
 # --- Running -----------------------------------------------------------------------------------------

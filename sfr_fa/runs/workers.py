@@ -2,7 +2,7 @@
 
 A trial is idempotent: finished, it is skipped; cut off, it continues from its own checkpoint. So nothing here
 has to remember anything. A worker that dies loses the task that it was working on, the scheduler hands its
-trial to another one, and a run that was killed altogether is simply started again.
+trial to another one, and a run that was killed as a whole is simply started again.
 
     in this process      one trial after the other, in a thread, without Dask
     local workers        processes with one thread each
@@ -13,8 +13,8 @@ The last three are one code path: they differ in where the client comes from.
 
 Whoever may talk to a Dask scheduler or worker may run code as its user. So the clusters that are made here
 speak TLS with a key that is made for the run: local workers get it through a pipe, jobs from files that only
-the user can read, and whoever has no certificate by this key is refused. A scheduler of the user's own is
-theirs to protect; one that is open is named.
+the user can read, and anyone without a certificate signed with it is refused. A scheduler of the user's own
+is theirs to protect; one that is open is reported as such.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from sfr_theory.atomic import output_errors
 from sfr_theory.errors import InputError
 
 ATTEMPTS = 3
-"""How often a trial is tried that fails for a reason that may go away, and how often its worker may die."""
+"""How many times a trial is tried if it fails for a reason that may pass, and its worker may die."""
 MAY_GO_AWAY = (OSError, MemoryError)
 POLL_SECONDS = 0.5
 
@@ -69,16 +69,16 @@ class TrialOutcome:
 
 @dataclass(frozen=True)
 class Job:
-    """A trial, where to store it, and whom to tell."""
+    """A trial, where to store it, and where to report it."""
 
     trial: Trial
     folder: str
     tensorboard: str | None = None
     stop_file: str | None = None
-    """Who finds this file after a task stops: how a run ends where it cannot signal."""
+    """A worker that finds this file after a task stops: so a run ends where it cannot send signals."""
 
     def run(self) -> TrialOutcome:
-        """Run the trial to its end, again after errors that may go away; others would only recur."""
+        """Run the trial to its end, again after errors that may pass; others would only recur."""
         key = self.trial.key
         error = ""
         for _ in range(ATTEMPTS):
@@ -158,7 +158,7 @@ def leave_at_once(code: int) -> None:
 JOB_QUEUES = {"slurm": "SLURMCluster", "pbs": "PBSCluster", "oar": "OARCluster"}
 RESUBMIT_SECONDS = 5.0
 LONELY_SECONDS = 60.0
-"""After so long without a worker the user is told that there is none."""
+"""After this long without a worker the user is told that there is none."""
 NO_DASHBOARD = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}
 """Dask always serves HTTP: on a port of this machine only, and `NO_ROUTES` leaves nothing to see there."""
 NO_ROUTES: dict[str, Any] = {"distributed.scheduler.http.routes": [], "distributed.worker.http.routes": []}
@@ -284,8 +284,8 @@ def new_credentials() -> Any:
 class LocalWorkers:
     """Processes with one thread each. One that dies is reported and replaced.
 
-    A process that dies at work costs its trial one of the deaths that Dask allows it. Those that die before
-    they join have no trial to be charged: after `ATTEMPTS` of them per worker in a row the run is given up.
+    A process that dies at work uses up one of the deaths that Dask allows its trial. Those that die before
+    they join have no trial to charge: after `ATTEMPTS` of them per worker in a row the run is given up.
     """
 
     def __init__(self, cluster: Any, count: int, say: Callable[[str], None]) -> None:
@@ -511,7 +511,7 @@ def job_queue(workers: Workers) -> Iterator[JobQueue]:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Dask reports every lost connection, which a run that survives them need not show."""
+    """Dask reports every lost connection; a run that survives them need not show that."""
     loggers = [logging.getLogger(name) for name in ("distributed", "tornado", "asyncio")]
     levels = [logger.level for logger in loggers]
     for logger in loggers:
@@ -528,4 +528,7 @@ def require(name: str, extra: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError:
-        raise InputError(f"this needs {name}, which is not installed: pip install '.[{extra}]'") from None
+        raise InputError(
+            f"this needs {name}, which is not installed; pip install 'sfr[{extra}]', in a checkout "
+            f"'.[{extra}]'"
+        ) from None

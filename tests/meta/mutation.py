@@ -6,6 +6,8 @@
 Each mutant is written into a copy of the tree, where the tests that `mutation.toml` names for the module run
 until the first one fails. The copy of Python that runs them is forked from one that has already imported the
 libraries, so a mutant costs little more than its tests. What took longer than the time limit was noticed.
+Kernels are `interpreted`: to compile a mutant takes longer than most of its tests, and an index that it has
+moved out of an array is then an error, not a read of other memory.
 
 Results are kept in build/mutation and used again: a mutant that was killed is not run again while its module
 stays as it is, one that survived only when its tests have changed. The score is killed / (all - accepted);
@@ -50,6 +52,7 @@ class Guarded:
     module: str
     tests: tuple[str, ...]
     accepted: dict[str, str]
+    interpreted: bool = False
 
     @property
     def arguments(self) -> list[str]:
@@ -71,14 +74,16 @@ def load() -> dict[str, Guarded]:
     """The table of modules."""
     rows = tomllib.loads(TABLE.read_text())
     return {
-        module: Guarded(module, tuple(row["tests"]), row.get("accepted", {})) for module, row in rows.items()
+        module: Guarded(module, tuple(row["tests"]), row.get("accepted", {}), row.get("interpreted", False))
+        for module, row in rows.items()
     }
 
 
 class Runner:
     """Runs pytest on a copy of the tree, in forks of this process."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, interpreted: bool) -> None:
+        self.interpreted = interpreted
         self.copy = copy_of_the_tree(folder / "tree")
         self.output, self.modules = folder / "output.txt", folder / "modules.txt"
         self.caches, self.count = folder / "caches", 0
@@ -115,9 +120,10 @@ class Runner:
         sys.path.insert(0, str(self.copy))
         # Numba knows a function by its own file only: it must not find code compiled with another mutant.
         cache = self.caches / str(self.count)
-        os.environ["NUMBA_CACHE_DIR"] = str(cache)
+        os.environ |= {"NUMBA_CACHE_DIR": str(cache), "NUMBA_DISABLE_JIT": str(int(self.interpreted))}
         if "numba" in sys.modules:
-            sys.modules["numba"].config.CACHE_DIR = str(cache)
+            settings = sys.modules["numba"].config
+            settings.CACHE_DIR, settings.DISABLE_JIT = str(cache), int(self.interpreted)
         import pytest
 
         code = int(pytest.main([*PYTEST_OPTIONS, *FORKED_OPTIONS, *arguments]))
@@ -171,7 +177,7 @@ def measure(guarded: Guarded, sample: int, seed: int) -> dict[str, bool]:
     waiting = [m for m in chosen if m.name not in known and m.name not in guarded.accepted]
     if waiting:
         with tempfile.TemporaryDirectory() as folder, kept.open("a") as file:
-            runner = Runner(Path(folder))
+            runner = Runner(Path(folder), interpreted=guarded.interpreted)
             usual = runner.warm_up(guarded.arguments)
             _say(f"{guarded.module}: {len(waiting)} mutants, at most {usual:.1f} s each where none is caught")
             for number, mutant in enumerate(waiting, 1):

@@ -11,7 +11,6 @@ from functools import partial
 import pytest
 
 from tests.fa.agent_checks import check_follows_listing
-from tests.fa.test_agents import test_clipping_is_what_separates_them as check_clipping_separates_sfr_from_sf
 from tests.fa.test_agents import test_sfr_without_clipping_is_sf_on_linear_tasks as check_sfr_is_sf
 from tests.meta.planting import Bug
 from tests.theory import test_bounds, test_examples, test_gpi, test_random_mdp, test_solve
@@ -135,9 +134,3 @@ def test_the_sf_identity_catches_a_lost_source_update(monkeypatch: pytest.Monkey
     in_agent("_learn", "source_policy != current", unless_sfr).plant(monkeypatch)
     with pytest.raises(AssertionError):
         check_sfr_is_sf()
-
-
-def test_the_clipping_check_catches_a_lost_clip(monkeypatch: pytest.MonkeyPatch) -> None:
-    CLIP_LOST.plant(monkeypatch)
-    with pytest.raises(AssertionError):
-        check_clipping_separates_sfr_from_sf()
