@@ -149,9 +149,11 @@ def whole_setting(name: str) -> TimedAgent:
 
 WHY = {
     "growth": "every step reads bounds for all K policies, five numbers for each of their rows",
+    "start": "a reference is chosen, and the norms of all policies are read, whatever the length of the task",
     "bandwidth": "each row ends in a sum across a vector register, and each policy in a readout",
     "plain": "see the microseconds above: PyTorch's speed on this machine enters, too",
     "run": "a slower or shared core; see the microseconds per step",
+    "racer": "networks have no filter: every weight is read at every step, see the rate of reading",
     "code": "its hidden layers are one and a half times as large",
     "compile": "each kernel is one large function, compiled for float32 and for float64",
     "pair": "two runs share the last level of cache, where the weights of 300 policies are",
@@ -461,8 +463,12 @@ def main(options: Options) -> int:
     size = weights[..., 0].numel() * padded(weights.shape[-1], PADDING) * weights.element_size()
     limit = read_bandwidth(size, options.repeats)
     reading = size / full * 1e6
+    size_racer = racer.weight_bytes[K_racer]
+    limit_racer = read_bandwidth(size_racer, options.repeats)
     peak = peak_memory()
     console.print(
+        f"Racer, K = {K_racer}: a step reads {size_racer / racer.compiled[K_racer] / 1e3:.1f} of "
+        f"{limit_racer / 1e9:.1f} GB/s, and cannot take less than {size_racer / limit_racer * 1e6:.0f} us.\n"
         f"Full GPI, K = {K}: {full:.1f} us per step; it reads {reading / 1e9:.1f} of {limit / 1e9:.1f} GB/s. "
         f"With the filter a step is {full / objects.compiled[K]:.1f} times faster.\n"
         f"Memory: {peak / 1e6:,.0f} MB at its peak, Python, PyTorch and Numba included."
@@ -511,14 +517,17 @@ def main(options: Options) -> int:
         ),
     ]  # fmt: skip
     reached += [
-        Goal(f"{name}, whole run, estimated", estimates[name], seconds, False, "s", WHY["run"])
+        Goal(f"{name}, whole run, estimated", estimates[name], seconds, False, "s", WHY.get(name, WHY["run"]))
         for name, seconds in goals.WHOLE_RUNS.items()
     ]
     runs = {name: whole_run(name) for name in names}
     reached += [
-        Goal(f"{name}, whole run, measured", runs[name], goals.WHOLE_RUNS[name], False, "s", WHY["run"])
+        Goal(
+            f"{name}, whole run, measured", runs[name], goals.WHOLE_RUNS[name], False, "s",
+            WHY.get(name, WHY["run"]),
+        )
         for name in runs
-    ]
+    ]  # fmt: skip
     console.print(goal_table(reached))
     if options.json is not None:
         payload = {
@@ -530,6 +539,7 @@ def main(options: Options) -> int:
                 for timings in (objects, racer, own)
             },
             "full_gpi": {"microseconds_per_step": full, "bytes_per_second": reading, "limit": limit},
+            "racer": {"bytes_per_step": size_racer, "limit": limit_racer},
             "peak_memory_bytes": peak,
             "goals": [{**asdict(goal), "reached": goal.reached} for goal in reached],
         }

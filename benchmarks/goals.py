@@ -20,7 +20,11 @@ RACER_FASTER_THAN_PLAIN = 400.0
 STEP_AT_300 = 4.5
 """Microseconds of a step of SFR with 300 stored policies..."""
 GROWTH_TO_300 = 5.0
-"""... in steps at K = 1."""
+"""... in steps at K = 1..."""
+GROWTH_FROM_300 = {1000: 2.0, 3000: 4.0}
+"""... and of one with more, in steps at K = 300."""
+START = 20.0
+"""Milliseconds of the beginning of a task at the largest K."""
 BANDWIDTH = 0.6
 """Full GPI: part of the rate at which weights can be read."""
 JOINT_CODE = 1.1

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Annotated, Any
 from unittest import mock
 
@@ -24,7 +24,7 @@ import tyro
 from torch import Tensor, nn
 
 from benchmarks import goals
-from benchmarks.engines import LINEAR, goal_table
+from benchmarks.engines import LINEAR, OBJECTS, goal_table, plain_listing
 from benchmarks.goals import Goal
 from benchmarks.plain_listing import PlainListing
 from experiments.peers import Network
@@ -75,19 +75,12 @@ def at_task(K: int, **settings: Any) -> tuple[Engine, Task]:
     return engine, task
 
 
-def plain_listing(K: int) -> PlainListing:
+def plain(K: int) -> PlainListing:
     """The same policies in the plain listing."""
     engine, task = at_task(K)
-    agent, environment = engine.agent, engine.environment
-    environment.unwrapped.np_random = engine.streams.environment
-    environment.unwrapped.set_task(task)  # type: ignore[attr-defined]
-    return PlainListing(
-        environment=environment, xi=[OneState(module) for module in agent.policies.modules],
-        rewards=[readout.vector.clone() for readout in agent.readouts],
-        cumulant=lambda info: np.eye(agent.shape.size)[info["feature_index"]],
-        gamma=agent.gamma, epsilon=agent.schedules.at(0).epsilon, alpha=LINEAR["learning_rate"],
-        exploration=engine.streams.exploration,
-    )  # fmt: skip
+    modules = engine.agent.policies.modules
+    networks = replace(OBJECTS, module=lambda parameters, k, num_actions: OneState(modules[k]))
+    return plain_listing(networks, engine, task)
 
 
 def walker(K: int, **settings: Any) -> Callable[[int], Any]:
@@ -109,7 +102,7 @@ def stacked(K: int) -> Callable[[int], Any]:
 def measure(K: int, options: Options) -> dict[str, float]:
     """Transitions learned from per second."""
     ways = {
-        "plain": plain_listing(K).run,
+        "plain": plain(K).run,
         "stacked": stacked(K),
         "reference": walker(K),
         "replay": walker(K, replay=Replay(batch=BATCH)),

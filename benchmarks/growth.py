@@ -1,0 +1,171 @@
+"""How the cost of a step grows with the number of stored policies: `python -m benchmarks.growth`.
+
+SFR on object collection with K = 1 ... 3,000 policies, which come from short tasks. In turn, at each K:
+
+    filter      the compiled engine, exact GPI with the filter of `sfr_fa.kernels.gpi_filter`
+    full        the same without it: every weight is read at every step
+    start       processor time of the beginning of a task, and of its first step
+
+The fastest of several timings counts. Figures are written with `--plot docs/images/growth.png`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, replace
+from typing import Annotated, Any
+
+import numpy as np
+import torch
+import tyro
+
+from benchmarks import goals
+from benchmarks.engines import OBJECTS, SEED, WHY, TimedAgent, at_task, goal_table, microseconds, snapshots
+from benchmarks.goals import Goal
+from sfr_fa.engines import Streams
+from sfr_fa.tasks import Task
+from sfr_theory import cli
+from sfr_theory.errors import InputError
+
+POLICIES = (1, 3, 10, 30, 100, 300, 1000, 3000)
+EVALUATIONS = 200_000
+"""Of policies, in one timing of full GPI."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What to measure."""
+
+    learn_steps: int = 500
+    """Steps of the short tasks from which the stored policies come."""
+    steps: int = 20_000
+    """Steps of a timing."""
+    repeats: int = 3
+    """Timings of each kind; the fastest counts."""
+    plot: Annotated[str | None, tyro.conf.arg(metavar="FILE")] = None
+    """Draw the growth; the ending names the format."""
+    json: Annotated[str | None, tyro.conf.arg(metavar="FILE")] = None
+    """Write all figures as JSON; "-" is standard output."""
+
+
+@dataclass
+class Growth:
+    """K -> microseconds of a step, with the filter and in full, and milliseconds of the start of a task."""
+
+    filtered: dict[int, float] = field(default_factory=dict)
+    full: dict[int, float] = field(default_factory=dict)
+    start: dict[int, float] = field(default_factory=dict)
+
+
+def measure(options: Options, policies: tuple[int, ...] = POLICIES) -> Growth:
+    """All three at every K."""
+    growth = Growth()
+    setting = replace(OBJECTS, policies=policies)
+    with cli.progress(max(policies), setting.title) as advance:
+        for K, state, task in snapshots(setting, options.learn_steps, advance):
+            full, filtered = (
+                at_task(setting, "compiled", state, task, gpi_filter=uses) for uses in (False, True)
+            )
+            rounds = [
+                (
+                    microseconds(full.continue_task, max(100, EVALUATIONS // K)),
+                    microseconds(filtered.continue_task, options.steps),
+                    start_milliseconds(setting, state, task),
+                )
+                for _ in range(options.repeats)
+            ]
+            growth.full[K], growth.filtered[K], growth.start[K] = np.min(rounds, axis=0).tolist()
+    return growth
+
+
+def start_milliseconds(setting: TimedAgent, state: Any, task: Task) -> float:
+    """Of a task until its first step is made, with policies that have been loaded."""
+    engine = setting.engine("compiled", Streams.spawn(SEED))
+    engine.load_state_dict(state)
+
+    def begin(steps: int) -> None:
+        engine.start_task(task)
+        engine.continue_task(steps)
+
+    return microseconds(begin, 1) / 1000
+
+
+def reached(growth: Growth) -> list[Goal]:
+    """The goals beside what was measured."""
+    step, largest = growth.filtered, max(growth.start)
+    wanted = {(300, 1): goals.GROWTH_TO_300, **{(K, 300): x for K, x in goals.GROWTH_FROM_300.items()}}
+    rows = [
+        Goal(
+            f"SFR: cost of K = {K:,} in steps at K = {before:,}", step[K] / step[before], factor, False, "x",
+            WHY["growth"],
+        )
+        for (K, before), factor in wanted.items()
+    ]  # fmt: skip
+    start = Goal(
+        f"Start of a task, K = {largest:,}", growth.start[largest], goals.START, False, "ms", WHY["start"]
+    )
+    return [*rows, start]
+
+
+def written(time: float) -> str:
+    return f"{time:,.0f}" if time >= 10 else f"{time:.1f}"
+
+
+def plot(growth: Growth, path: str) -> None:
+    """Microseconds of a step over K, both axes logarithmic."""
+    from matplotlib.figure import Figure  # takes a second
+    from matplotlib.ticker import StrMethodFormatter
+
+    figure = Figure(figsize=(5.8, 3.6), layout="constrained")
+    axes = figure.subplots()
+    for times, colour, marker, above, label in (
+        (growth.full, "#D55E00", "s", 6, "every policy"),
+        (growth.filtered, "#0072B2", "o", -13, "with the filter, the same choices"),
+    ):
+        axes.plot(list(times), list(times.values()), color=colour, marker=marker, label=label)
+        for K, time in times.items():
+            axes.annotate(
+                written(time), (K, time), (0, above), textcoords="offset points", ha="center", fontsize=8
+            )
+    axes.set(xscale="log", yscale="log", xlabel="K, stored policies", ylabel="microseconds per step")
+    axes.set_xticks(list(growth.full))
+    axes.minorticks_off()
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(StrMethodFormatter("{x:,.10g}"))
+    axes.grid(alpha=0.3)
+    axes.legend(frameon=False)
+    axes.spines[["top", "right"]].set_visible(False)
+    cli.save_figure(figure, path)
+
+
+def main(options: Options) -> int:
+    """Measure, print, draw."""
+    if min(options.learn_steps, options.steps, options.repeats) < 1:
+        raise InputError("learn_steps, steps and repeats must be at least 1")
+    cli.require_writable(options.json, plot=options.plot)
+    torch.set_num_threads(1)
+    console = cli.output_console(options.json)
+    growth = measure(options)
+    table = cli.table(
+        "SFR, object collection: processor time, float32",
+        "K, stored policies",
+        *cli.numbers(*(f"{K:,}" for K in growth.full)),
+    )
+    for name, times in (
+        ("every policy, us per step", growth.full),
+        ("with the filter, us per step", growth.filtered),
+        ("start of a task, ms", growth.start),
+    ):
+        table.add_row(name, *map(written, times.values()))
+    console.print(table)
+    rows = reached(growth)
+    console.print(goal_table(rows))
+    if options.plot is not None:
+        plot(growth, options.plot)
+    if options.json is not None:
+        goal_rows = [{**asdict(goal), "reached": goal.reached} for goal in rows]
+        cli.write_json({**asdict(growth), "goals": goal_rows}, options.json)
+    return 0
+
+
+if __name__ == "__main__":
+    cli.run(main, Options, "benchmarks.growth", __doc__ or "")
