@@ -47,6 +47,8 @@ EDGES = (0.0, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 """Of the bins of predicted probabilities."""
 TASK = LinearTask(np.array([0.2, 0.2, 0.2, 0.2, 1]))
 EPSILON = 0.15
+MOST = 10**8
+"""Steps; the walk is kept in memory."""
 FEWEST = 50
 """A feature that occurred less often tells nothing."""
 NOTHING, NAME_NOTHING, GOAL = 0, "nothing", "goal"
@@ -248,6 +250,8 @@ class Options:
 def main(options: Options) -> int:
     if min(options.tasks, options.task_steps) < 1 or options.steps < 2:
         raise InputError("--tasks and --task-steps must be at least 1, --steps at least 2")
+    if max(options.tasks, options.task_steps, options.steps) > MOST:
+        raise InputError(f"--tasks, --task-steps and --steps must be at most {MOST}")
     output = Path(options.output)
     cli.require_writable(options.output)
     rows = calibrations(walk(options.tasks, options.task_steps, options.steps))

@@ -1,12 +1,12 @@
 """Kill a run again and again, and compare what comes out: `python -m experiments.kill_test --kills 1000`.
 
-Three kinds of runs take turns until there were enough kills:
+Three kinds of runs take turns until there have been enough kills:
 
     alone       one process
     local       a process with two workers; the scheduler is part of the process
     cluster     a process, and a Dask scheduler of the user's own with two workers
 
-In each of them SIGKILL meets, in turn,
+In each of them SIGKILL hits, in turn,
 
     runner      the process that the user started, half of the time while it is starting
     worker      one of the workers, which is replaced
@@ -70,7 +70,7 @@ class Options:
     longest_wait: float = 1.0
     """Seconds between new work and the kill are uniform up to this."""
     patience: float = 300.0
-    """A run that stores nothing for so many seconds hangs."""
+    """A run that stores nothing for this many seconds counts as hung."""
     seed: int = 0
     engine: str = "compiled"
 
@@ -113,7 +113,7 @@ class RunUnderTest:
         )
 
     def running(self) -> subprocess.Popen[bytes]:
-        """The runner; what of the run is not there is started."""
+        """The runner; parts of the run that are missing are started."""
         where = ["--workers", str(1 if self.kind == "alone" else self.options.workers)]
         if self.kind == "cluster":
             self._start_cluster()
@@ -207,6 +207,15 @@ def kill(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
+def kill_all(victims: list[Any]) -> None:
+    """In this order; who is about to die must not be taken for alive afterwards, so wait for the end."""
+    psutil = require("psutil", "cluster")
+    for victim in victims:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            victim.kill()
+    psutil.wait_procs(victims, timeout=FAREWELL_SECONDS)
+
+
 def answers(port: int) -> bool:
     with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1.0):
         return True
@@ -251,8 +260,7 @@ def kill_once(run: RunUnderTest, kind: str, longest_wait: float, rng: random.Ran
         time.sleep(rng.uniform(0, longest_wait))
     workers = run.workers()
     if kind == "worker":
-        if workers:
-            rng.choice(workers).kill()
+        kill_all([rng.choice(workers)] if workers else [])
         return bool(workers)
     if kind == "scheduler":
         assert run.scheduler is not None
@@ -262,10 +270,7 @@ def kill_once(run: RunUnderTest, kind: str, longest_wait: float, rng: random.Ran
     # A file is half written for some milliseconds, so its writer is the first to be killed.
     if kind == "writing" and not wait(run.half_written, process, run.options.patience, pause=0.0):
         return False
-    for victim in (*(workers if kind == "writing" else ()), process):
-        with contextlib.suppress(require("psutil", "cluster").NoSuchProcess):
-            victim.kill()
-    process.wait()
+    kill_all([*(workers if kind == "writing" else ()), require("psutil", "cluster").Process(process.pid)])
     return True
 
 
@@ -349,10 +354,7 @@ def main(options: Options) -> int:
         if kills.total() >= options.kills:
             break
     what = ", ".join(f"{count} {kind}" for kind, count in kills.items())
-    verdict = ", ".join(
-        f"{found_wrong[kind]} {kind}"
-        for kind in ("lost", "changed", "left over", "hung", "failed", "outlived")
-    )
+    verdict = ", ".join(f"{found_wrong[kind]} {kind}" for kind in WRONG)
     console.print(
         f"{kills.total()} kills ({what}; {halves} half-written files left behind), {len(expected)} files "
         f"compared per run: {verdict}",

@@ -42,6 +42,8 @@ SEED = CONFIG.seed + 1
 HORIZON = 80
 """gamma^80 is 0.0002: what comes later does not count."""
 EPISODES = 10
+MOST = 10**9
+"""Of anything that is counted."""
 
 
 @dataclass(frozen=True)
@@ -150,8 +152,9 @@ class Options:
 
 def main(options: Options) -> int:
     for name, least in (("tasks", 1), ("steps", 1), ("new", 1), ("starts", 2), ("seeds", 1)):
-        if getattr(options, name) < least:
-            raise InputError(f"--{name} is {getattr(options, name)}; it must be at least {least}")
+        if not least <= getattr(options, name) <= MOST:
+            value = getattr(options, name)
+            raise InputError(f"--{name} is {value}; it must be at least {least} and at most {MOST}")
     cli.require_writable(options.json)
     console = cli.output_console(options.json)
     runs = [(part, label, k) for k in range(options.seeds) for part in CONFIG.parts for label in AGENTS]

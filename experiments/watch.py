@@ -2,7 +2,7 @@
 
 Example: `python -m experiments.watch --environment racer --agent CSFR --tasks 3`. The agent acts by GPI over
 all the policies that it has learned, and explores as it does when it learns: without that it may push against
-a wall for ever. What it does here is not learned from. The caption shows what each kind of object is worth
+a wall forever. It does not learn from what it does here. The caption shows what each kind of object is worth
 (the racer's ground shows its rewards), the score, and which of the stored policies GPI follows.
 """
 

@@ -72,9 +72,7 @@ def test_the_site(site):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(
-    browser.CHROMIUM is None, reason="chromium is not on the PATH; the site was not looked at"
-)
+@browser.needed
 def test_the_site_on_screens_and_paper(site, tmp_path):
     root = min(site, key=lambda path: len(path.parts)).parent
     browser.check_screens(root / "index.html", tmp_path)

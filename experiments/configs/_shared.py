@@ -30,6 +30,8 @@ CSFR_R = AgentSetup("CSFR-R", "CSFR-R", reward_learning_rate=0.05)
 SF_3 = AgentSetup("SF-3", "SF-h", reward_learning_rate=0.05, learned_dimensions=3)
 SF_6 = AgentSetup("SF-6", "SF-h", reward_learning_rate=0.05, learned_dimensions=6)
 CSFR_3 = AgentSetup("CSFR-3", "CSFR-h", reward_learning_rate=0.05, learned_dimensions=3)
+RACER_AGENTS = (Q, SF, SF_R, SF_3, SF_6, CSFR, CSFR_R, CSFR_3)
+"""Those of Fig. 3b, in the order of the paper's table."""
 
 
 def sfr_r(reward_model: str) -> AgentSetup:

@@ -1,22 +1,10 @@
 """The paper's grid search in the racer: 72 combinations of rates."""
 
-from experiments.configs._shared import (
-    CSFR,
-    CSFR_3,
-    CSFR_R,
-    RACER,
-    RACER_FEATURE_LEARNING,
-    RACER_PROFILES,
-    SF,
-    SF_3,
-    SF_6,
-    SF_R,
-    Q,
-)
+from experiments.configs._shared import RACER, RACER_AGENTS, RACER_FEATURE_LEARNING, RACER_PROFILES
 from sfr_fa.runs.config import ExperimentConfig, Part, Profile, grid
 from sfr_theory.paper import RACER_RATES
 
-ALPHA, ALPHA_W = RACER_RATES.values()
+ALPHA = {"learning_rate": RACER_RATES["learning_rate"]}
 
 CONFIG = ExperimentConfig(
     name="grid_racer",
@@ -24,13 +12,12 @@ CONFIG = ExperimentConfig(
     parts=(
         Part(
             RACER,
-            (
-                *(setup for agent in (Q, SF, CSFR) for setup in grid(agent, learning_rate=ALPHA)),
-                *(
-                    setup
-                    for agent in (SF_R, SF_3, SF_6, CSFR_R, CSFR_3)
-                    for setup in grid(agent, learning_rate=ALPHA, reward_learning_rate=ALPHA_W)
-                ),
+            tuple(
+                setup
+                for rates in (ALPHA, RACER_RATES)
+                for agent in RACER_AGENTS
+                if len(agent.rates) == len(rates)
+                for setup in grid(agent, **rates)
             ),
         ),
     ),

@@ -1,18 +1,6 @@
 """Fig. 3b: the racer; each agent at the better of two rates."""
 
-from experiments.configs._shared import (
-    CSFR,
-    CSFR_3,
-    CSFR_R,
-    RACER,
-    RACER_FEATURE_LEARNING,
-    RACER_PROFILES,
-    SF,
-    SF_3,
-    SF_6,
-    SF_R,
-    Q,
-)
+from experiments.configs._shared import RACER, RACER_AGENTS, RACER_FEATURE_LEARNING, RACER_PROFILES
 from sfr_fa.runs.config import ExperimentConfig, Part, grid
 
 ALPHA = (0.0025, 0.005)
@@ -21,14 +9,7 @@ CONFIG = ExperimentConfig(
     name="racer",
     title="Racer (Fig. 3b)",
     parts=(
-        Part(
-            RACER,
-            tuple(
-                setup
-                for agent in (Q, SF, SF_R, SF_3, SF_6, CSFR, CSFR_R, CSFR_3)
-                for setup in grid(agent, learning_rate=ALPHA)
-            ),
-        ),
+        Part(RACER, tuple(setup for agent in RACER_AGENTS for setup in grid(agent, learning_rate=ALPHA))),
     ),
     profiles=RACER_PROFILES,
     feature_learning=RACER_FEATURE_LEARNING,

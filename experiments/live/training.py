@@ -2,16 +2,16 @@
 
 Both agents of a world learn the same tasks, one after the other and each from the policy before, with the
 rates of the experiments (`experiments.configs`). SF is given the least-squares weights of rewards that are
-not linear. How well policies do that no longer learn differs much between seeds in object collection, where
-values are affine in the memory and an agent may linger at what it has already collected; of the seeds 0 to 15
-each agent got the one with which GPI over its policies collects most, under eleven rewards of the kind that
+not linear. In object collection, how well policies do once they stop learning differs a lot between seeds,
+since values are affine in the memory and an agent may linger at what it has already collected. So each agent
+got that seed of 0 to 15 with which GPI over its policies collects most, under eleven rewards of the kind that
 the page offers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import gymnasium
@@ -144,8 +144,3 @@ def bump_task(bumps: Sequence[Mapping[str, float]]) -> AdditiveTask:
         return lambda x: height / len(bumps) * np.exp(-((x - mu) ** 2) / sigma)
 
     return AdditiveTask(tuple(part(**bump) for bump in bumps))
-
-
-def shortened(world: LiveWorld, steps: int) -> LiveWorld:
-    """The same world with fewer steps for each task."""
-    return replace(world, steps=steps)

@@ -1,4 +1,4 @@
-"""A page in headless Chromium: did its images render, does anything stick out or get clipped?
+"""A page in headless Chromium: what it answers, how it looks, and whether it can be read on every screen.
 
 `python -m tests.experiments.browser report/index.html FOLDER` leaves pictures of a page to look at: on a
 desktop, on a phone, in the dark, and as it is printed.
@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 from PIL import Image
 
 CHROMIUM = next((path for name in ("chromium", "chromium-browser") if (path := shutil.which(name))), None)
@@ -27,32 +28,7 @@ FLAGS = (
     "--hide-scrollbars",
 )
 
-# What may be wider than the page lies in a box that scrolls; all else must end within the viewport.
-MEASURE = """
-function measure(frame) {
-  const page = frame.contentDocument, view = frame.contentWindow;
-  const outside = [], clipped = [];
-  for (const element of page.body.querySelectorAll('*')) {
-    if (element.closest('.scroll, pre') && !element.matches('.scroll, pre')) continue;
-    if (element.closest('svg') && !element.matches('svg')) continue;
-    const box = element.getBoundingClientRect();
-    const name = element.tagName + ' ' + element.textContent.trim().slice(0, 40);
-    if (box.width && (box.right > view.innerWidth + 0.5 || box.left < -0.5)) outside.push(name);
-    const overflow = view.getComputedStyle(element).overflowX;
-    if (overflow === 'hidden' && element.scrollWidth > element.clientWidth + 1) clipped.push(name);
-  }
-  const images = [...page.images];
-  return {
-    width: view.innerWidth, scroll: page.documentElement.scrollWidth, outside: outside, clipped: clipped,
-    images: images.length, broken: images.filter(i => !i.complete || i.naturalWidth === 0).length,
-    narrow: images.filter(i => i.getBoundingClientRect().width < 100).length,
-  };
-}
-window.onload = () => {
-  const found = [...document.querySelectorAll('iframe')].map(measure);
-  document.body.innerHTML = '<pre id=found>' + JSON.stringify(found) + '</pre>';
-};
-"""
+needed = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not on the PATH; no page was looked at")
 
 
 def run(folder, url, *flags):
@@ -60,17 +36,12 @@ def run(folder, url, *flags):
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
 
 
-def measure(page, folder, widths):
-    """The page in a frame of each width, as a phone and a desktop would show it; a dict for each."""
-    content = html.escape(page, quote=True)
-    frames = "".join(
-        f"<iframe width={width} height=800 style='border:0' srcdoc=\"{content}\"></iframe>"
-        for width in widths
-    )
-    wrapper = folder / "wrapper.html"
-    wrapper.write_text(f"<!doctype html><body>{frames}<script>{MEASURE}</script></body>", encoding="utf-8")
-    dom = run(folder, wrapper.as_uri(), "--virtual-time-budget=20000", "--dump-dom")
-    return json.loads(html.unescape(re.search(r'<pre id="found">(.*?)</pre>', dom, re.DOTALL)[1]))
+def answer(folder, url, *flags):
+    """What a script has left in a page, as JSON in <pre id=found>."""
+    dom = run(folder, url, "--dump-dom", *flags)
+    result = json.loads(html.unescape(re.search(r'<pre id="found"[^>]*>(.*?)</pre>', dom, re.DOTALL)[1]))
+    assert not isinstance(result, str) or not result.startswith("error"), result
+    return result
 
 
 def screenshot(page, folder, width, height, *flags):
@@ -93,14 +64,11 @@ ANSWER = """
 """
 
 
-def evaluate(page, folder, script, *flags):
+def evaluate(page, folder, script, *flags, address=""):
     """What a piece of JavaScript returns that runs once the page is there."""
     source = folder / "asked.html"
     source.write_text(page.replace("</body>", ANSWER.replace("SCRIPT", script) + "</body>"), encoding="utf-8")
-    dom = run(folder, source.as_uri(), "--virtual-time-budget=1000", "--dump-dom", *flags)
-    result = json.loads(html.unescape(re.search(r'<pre id="found">(.*?)</pre>', dom, re.DOTALL)[1]))
-    assert not isinstance(result, str) or not result.startswith("error"), result
-    return result
+    return answer(folder, source.as_uri() + address, "--virtual-time-budget=1000", *flags)
 
 
 # --- As readers see it
@@ -112,9 +80,9 @@ SCREENS = {"desktop": (1280, 900), "phone": (390, 844), "dark": (1280, 900), "pr
 INSPECT = (Path(__file__).parent / "screens.js").read_text(encoding="utf-8")
 
 
-def looked_at(page, folder, screen):
-    """What is found on a page, a file, that is seen on a screen; its picture is FOLDER/SCREEN.png."""
-    width, height = SCREENS[screen]
+def looked_at(page, folder, screen="desktop", size=None, picture=None):
+    """What is found on a page, a file, that is seen on a screen, of another size perhaps."""
+    width, height = size or SCREENS[screen]
     script = INSPECT.replace("PRINT", str(screen == "print").lower()).replace("TALL", str(A4[1]))
     wrapper = folder / f"{screen}.html"
     wrapper.write_text(
@@ -129,12 +97,23 @@ def looked_at(page, folder, screen):
         f"--window-size={max(width, 500)},{height}",
     ]
     flags += [DARK] if screen == "dark" else []
-    picture = folder / f"{screen}.png"
-    alone = folder / screen  # what a page remembers of one screen it shall not know on the next
-    dom = run(alone, wrapper.as_uri(), *flags, "--dump-dom")
-    run(alone, wrapper.as_uri(), *flags, f"--screenshot={picture}")
-    Image.open(picture).crop((0, 0, width, height)).save(picture)
-    return json.loads(html.unescape(re.search(r'<pre id="found"[^>]*>(.*?)</pre>', dom, re.DOTALL)[1]))
+    alone = folder / f"{screen}-{width}"  # what a page remembers of one screen it shall not know on the next
+    if picture:
+        run(alone, wrapper.as_uri(), *flags, f"--screenshot={picture}")
+        Image.open(picture).crop((0, 0, width, height)).save(picture)
+    return answer(alone, wrapper.as_uri(), *flags)
+
+
+def check_fits(page, folder, sizes=(SCREENS["phone"], SCREENS["desktop"])):
+    """The text of a page shows all that it has at every size: nothing sticks out, is cut off or broken."""
+    source = folder / "page.html"
+    source.write_text(page, encoding="utf-8")
+    for size in sizes:
+        found = looked_at(source, folder, size=size)
+        assert found["scroll"] <= 0, size
+        for what in ("outside", "clipped", "broken"):
+            assert not found[what], (size, what)
+    return found
 
 
 def check_screens(page, folder):
@@ -149,4 +128,6 @@ def check_screens(page, folder):
 
 if __name__ == "__main__":
     for screen in SCREENS:
-        print(screen, looked_at(sys.argv[1], Path(sys.argv[2]), screen))
+        print(
+            screen, looked_at(sys.argv[1], Path(sys.argv[2]), screen, picture=f"{sys.argv[2]}/{screen}.png")
+        )

@@ -39,6 +39,20 @@ function faint(page, view) {
   }
   return found;
 }
+// What may be wider than the page lies in a box that scrolls; all else must end within the viewport.
+function misplaced(page, view) {
+  const outside = [], clipped = [];
+  for (const element of page.body.querySelectorAll('*')) {
+    if (element.closest('.scroll, pre') && !element.matches('.scroll, pre')) continue;
+    if (element.closest('svg') && !element.matches('svg')) continue;
+    const box = element.getBoundingClientRect();
+    const name = element.tagName + ' ' + element.textContent.trim().slice(0, 40);
+    if (box.width && (box.right > view.innerWidth + 0.5 || box.left < -0.5)) outside.push(name);
+    const overflow = view.getComputedStyle(element).overflowX;
+    if (overflow === 'hidden' && element.scrollWidth > element.clientWidth + 1) clipped.push(name);
+  }
+  return { outside, clipped };
+}
 window.onload = () => {
   const frame = document.querySelector('iframe'), page = frame.contentDocument, view = frame.contentWindow;
   if (PRINT) [...page.styleSheets].forEach(printed);
@@ -51,7 +65,8 @@ window.onload = () => {
   found.textContent = JSON.stringify({
     scroll: page.documentElement.scrollWidth - page.documentElement.clientWidth,
     title: tops('h1')[0]?.bottom, picture: tops('figure svg, img')[0]?.bottom,
-    faint: faint(page, view),
+    faint: faint(page, view), ...misplaced(page, view), images: page.images.length,
+    broken: [...page.images].filter((i) => !i.naturalWidth || i.getBoundingClientRect().width < 100).map((i) => i.alt || 'an image'),
     controls: [...page.querySelectorAll('input, select, nav, header.md-header, .tools')].filter(visible).map((e) => e.outerHTML.slice(0, 60)),
     cut: figures.filter((e) => view.getComputedStyle(e).breakInside !== 'avoid' || e.getBoundingClientRect().height > TALL)
       .map((e) => e.textContent.trim().slice(0, 60)),

@@ -87,17 +87,9 @@ def write_run(results, name, parts, returns, profile="reduced", size=None, leave
 
 
 OBJECT_LEVELS = {
-    "Q": 60.0,
-    "SF": 480.0,
-    "SF-R": 350.0,
-    "SF-4": 380.0,
-    "SF-8": 250.0,
-    "SFR": 690.0,
-    "SFR-R": 370.0,
-    "CSFR-4": 382.0,
-    "MB SFR": 640.0,
-    "MB SFR-R": 365.0,
-}
+    "Q": 60.0, "SF": 480.0, "SF-R": 350.0, "SF-4": 380.0, "SF-8": 250.0, "SFR": 690.0, "SFR-R": 370.0,
+    "CSFR-4": 382.0, "MB SFR": 640.0, "MB SFR-R": 365.0,
+}  # fmt: skip
 
 
 def rising(level_of, tasks, noise=0.04):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from experiments.configs import known_configs, load_config, pendulum
+from sfr_theory.paper import BARRETO, GENERAL, LINEAR, RACER
 from tests.refusals import refused
 
 PAPER_TASKS = {"racer": 40, "grid_racer": 40, "multiverse_racer": 40, "racer_interactions": 40}
@@ -59,19 +60,10 @@ def test_the_grid_of_the_racer_is_the_papers():
 
 
 def test_figures_have_the_agents_of_the_papers_tables():
-    tables = ["Q", "SF", "SF-R", "SF-4", "SF-8", "SFR", "SFR-R", "CSFR-4", "MB SFR", "MB SFR-R"]
-    for name in ("object_collection_linear", "object_collection_general", "barreto"):
-        assert list(load_config(name).labels) == [*tables, "MB SFR, squares"]
-    assert list(load_config("racer").labels) == [
-        "Q",
-        "SF",
-        "SF-R",
-        "SF-3",
-        "SF-6",
-        "CSFR",
-        "CSFR-R",
-        "CSFR-3",
-    ]
+    printed = {"object_collection_linear": LINEAR, "object_collection_general": GENERAL, "barreto": BARRETO}
+    for name, table in printed.items():
+        assert load_config(name).labels == (*table.agents, "MB SFR, squares")
+    assert load_config("racer").labels == RACER.agents
     assert len(load_config("nonlinearity").parts) == 7
 
 

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import pytest
 from PIL import Image
 
 from experiments.live import film
@@ -24,7 +23,7 @@ def test_rewards_are_those_of_the_page():
     assert set(film.REWARDS) <= set(ROOM_PRESETS)
 
 
-@pytest.mark.skipif(browser.CHROMIUM is None, reason="chromium is not on the PATH; nothing was filmed")
+@browser.needed
 def test_a_page_that_is_not_there_gets_a_sentence(tmp_path):
     with refused("nowhere.html;", "experiments.live"):
         film.main(film.Options(str(tmp_path / "nowhere.html"), str(tmp_path / "film.webp")))

@@ -3,9 +3,9 @@
 It can be used with a keyboard, on a phone, in the dark and without scripts.
 """
 
-import html
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,18 +18,17 @@ from sfr_fa.reward_fitting import l1_weights, least_squares_weights
 from sfr_fa.tasks import TableTask
 from tests.experiments import browser
 
-pytestmark = pytest.mark.skipif(
-    browser.CHROMIUM is None, reason="chromium is not on the PATH; the live page was not tried"
-)
+pytestmark = browser.needed
 
 LIMIT = 500_000
 STATES, REWARDS = 100, 20
+SOON = "--virtual-time-budget=3000"
 
 
 @pytest.fixture(scope="module")
 def worlds():
     """All policies, trained for a moment; sizes and shapes are those of the real page."""
-    return {world.name: training.shortened(world, 2000) for world in (training.rooms(), training.racer())}
+    return {world.name: replace(world, steps=2000) for world in (training.rooms(), training.racer())}
 
 
 @pytest.fixture(scope="module")
@@ -59,25 +58,15 @@ def live(parts):
 def ask(live, tmp_path):
     """The answer of a piece of JavaScript that runs in the page, with `given` and the page's mathematics."""
 
-    def answer(script, given=None, *flags, address="", text=live):
-        code = (
-            "<script>window.addEventListener('load', () => { const found = document.createElement('pre');"
-            "found.id = 'found'; const data = JSON.parse(document.querySelector"
-            "(\"script[type='application/json']\").textContent); const math = LiveXi.mathematics;"
-            f"const given = {json.dumps(given)}; let result; try {{ result = (() => {{ {script} }})(); }}"
-            "catch (error) { result = 'error: ' + error.stack; }"
-            # Frames that nobody looks at would only keep a busy machine busy until the browser gives up.
-            "for (const app of LiveXi.apps) app.frame = () => {};"
-            "found.textContent = JSON.stringify(result); document.body.append(found); });</script>"
+    def answer(script, given=None, *flags, address=""):
+        names = (
+            "const data = JSON.parse(document.querySelector(`script[type='application/json']`).textContent);"
+            f"const math = LiveXi.mathematics, given = {json.dumps(given)};"
         )
-        source = tmp_path / "asked.html"
-        source.write_text(text.replace("</body>", f"{code}</body>"), encoding="utf-8")
-        dom = browser.run(
-            tmp_path, source.as_uri() + address, "--virtual-time-budget=1000", "--dump-dom", *flags
-        )
-        result = json.loads(html.unescape(re.search(r'<pre id="found">(.*?)</pre>', dom, re.DOTALL)[1]))
-        assert not isinstance(result, str) or not result.startswith("error"), result
-        return result
+        # Frames that nobody looks at would only keep a busy machine busy until the browser gives up.
+        still = "for (const app of LiveXi.apps) app.frame = () => {};"
+        code = f"{names} try {{ return (() => {{ {script} }})(); }} finally {{ {still} }}"
+        return browser.evaluate(live, tmp_path, code, *flags, address=address)
 
     return answer
 
@@ -415,23 +404,7 @@ def test_thirty_frames_per_second_while_a_slider_moves(ask):
 
 @pytest.mark.slow
 def test_it_fits_a_phone_and_a_desktop(live, tmp_path):
-    for found in browser.measure(live, tmp_path, (360, 820, 1280)):
-        assert not found["outside"]
-        assert not found["clipped"]
-        assert found["scroll"] <= found["width"]
-
-
-def screenshot(text, folder, *flags):
-    source, picture = folder / "page.html", folder / "seen.png"
-    source.write_text(text, encoding="utf-8")
-    browser.run(
-        folder,
-        source.as_uri(),
-        "--window-size=1280,900",
-        f"--screenshot={picture}",
-        *flags,
-    )
-    return np.array(browser.Image.open(picture).convert("RGB")).astype(int)
+    browser.check_fits(live, tmp_path, [(width, 800) for width in (360, 820, 1280)])
 
 
 def count(pixels, colour):
@@ -441,9 +414,8 @@ def count(pixels, colour):
 
 @pytest.mark.slow
 def test_without_scripts_a_picture_stands_there(live, tmp_path):
-    # A frame in a sandbox runs no scripts.
-    frame = f'<iframe sandbox width=1200 height=850 srcdoc="{html.escape(live, quote=True)}"></iframe>'
-    pixels = screenshot(f"<!doctype html><body>{frame}</body>", tmp_path, "--virtual-time-budget=3000")
+    silent = re.sub(r"<script.*?</script>", "", live, flags=re.DOTALL)
+    pixels = browser.screenshot(silent, tmp_path, 1280, 900, SOON)
     assert count(pixels, "#e8862e") > 1000  # orange objects
     assert count(pixels, "#3b4252") > 5000  # walls
 
@@ -451,12 +423,7 @@ def test_without_scripts_a_picture_stands_there(live, tmp_path):
 @pytest.mark.slow
 def test_light_and_dark(live, tmp_path):
     light, dark = (
-        screenshot(
-            live,
-            tmp_path,
-            "--virtual-time-budget=3000",
-            f"--blink-settings=preferredColorScheme={scheme}",
-        )
+        browser.screenshot(live, tmp_path, 1280, 900, SOON, f"--blink-settings=preferredColorScheme={scheme}")
         for scheme in (1, 0)
     )
     for pixels, paper in ((light, "#fdfcf9"), (dark, "#14171d")):
@@ -473,8 +440,8 @@ def test_it_keeps_still_for_those_who_ask_for_it(ask):
 
 @pytest.mark.slow
 def test_the_command_writes_a_page_and_a_fragment(worlds, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(training, "rooms", lambda: training.shortened(worlds["rooms"], 50))
-    monkeypatch.setattr(training, "racer", lambda: training.shortened(worlds["racer"], 50))
+    monkeypatch.setattr(training, "rooms", lambda: replace(worlds["rooms"], steps=50))
+    monkeypatch.setattr(training, "racer", lambda: replace(worlds["racer"], steps=50))
     for as_fragment in (False, True):
         target = tmp_path / f"{as_fragment}.html"
         assert command.main(command.Options(str(target), as_fragment)) == 0

@@ -160,7 +160,7 @@ return Look.plots.map((plot) => {
 """
 
 
-@pytest.mark.skipif(browser.CHROMIUM is None, reason="chromium is not on the PATH; nothing was pointed at")
+@browser.needed
 def test_figures_of_worlds_answer(tmp_path):
     runs = {"multiverse": run_of("multiverse"), "subset_gpi": run_of("subset_gpi", lambda *_: 100.0)}
     shown = in_page(lambda run: iter([world_figures.PICTURES[run.name](run)]))

@@ -5,11 +5,9 @@ import re
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 
 from experiments import demo, report
-from sfr_fa.analysis import figures
 from sfr_fa.runs.store import RunFolder
 from sfr_theory.errors import InputError
 from tests import commands
@@ -24,7 +22,7 @@ from tests.experiments.synthetic import (
     setting,
     write_run,
 )
-from tests.refusals import refused
+from tests.experiments.test_figures import levels_run
 
 STATEMENT = {
     "instances": 10,
@@ -92,17 +90,9 @@ def test_what_is_missing_is_said(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "content", ["{", "[]", "{}", '{"claims": 3}', '{"claims": {"a": 3}}', '{"claims": []}']
-)
-def test_damaged_results_get_a_sentence(tmp_path, content):
-    (tmp_path / "ledger.json").write_text(content)
-    with refused("make demo"):
-        render(tmp_path)
-
-
-@pytest.mark.parametrize(
     ("name", "content"),
     [
+        *(("ledger", content) for content in ([], {}, {"claims": 3}, {"claims": {"a": 3}}, {"claims": []})),
         ("gpi_bound", {"statements": {"a": 3}}),
         ("gpi_bound", {"statements": {"a": {**STATEMENT, "instances": "ten"}}}),
         ("gpi_bound", {"statements": {"a": {**STATEMENT, "counterexample": {"gamma": 1}}}}),
@@ -114,7 +104,7 @@ def test_damaged_results_get_a_sentence(tmp_path, content):
 def test_other_content_gets_a_sentence(tmp_path, name, content):
     (tmp_path / f"{name}.json").write_text(json.dumps(content))
     output = tmp_path / "page.html"
-    with pytest.raises(InputError, match=f"{name}.json is not what `python -m .*; run it again") as error:
+    with pytest.raises(InputError, match=f"{name}.json .*; run (it again|`make demo`)") as error:
         report.main(report.Options(str(tmp_path), str(output), str(tmp_path / "no results")))
     assert "\n" not in str(error.value)
     assert not output.exists()
@@ -173,15 +163,19 @@ def test_the_demo_writes_a_whole_page(tmp_path):
     browser.check_screens(tmp_path / "index.html", tmp_path)
 
 
-@pytest.mark.skipif(browser.CHROMIUM is None, reason="chromium is not on the PATH; the test was not tested")
+@browser.needed
 def test_the_look_at_screens_sees_what_is_wrong(tmp_path):
     page = tmp_path / "page.html"
     page.write_text(
         "<style>@media print { div { width: 900px } }</style><body><h1>Title</h1>"
         "<p style='color: #aaa'>faint</p><figure style='margin-top: 1200px'><img width=10 height=10></figure>"
-        "<div>wide</div><input></body>"
+        "<div>wide</div><input><p style='overflow: hidden; width: 50px'>averylongwordnotshown</p></body>"
     )
     desktop, printed = (browser.looked_at(page, tmp_path, screen) for screen in ("desktop", "print"))
+    assert printed["outside"] == ["DIV wide"]
+    assert not desktop["outside"]
+    assert desktop["clipped"] == ["P averylongwordnotshown"]
+    assert desktop["broken"] == ["an image"]
     assert [words.split()[1] for words in desktop["faint"]] == ["faint"]
     assert (desktop["scroll"], printed["scroll"] > 0) == (0, True)
     assert desktop["picture"] > 900
@@ -197,14 +191,6 @@ TASKS = 12
 def write_general(results, **more):
     returns = rising(lambda place, label: OBJECT_LEVELS[label], TASKS)
     return write_run(results, "object_collection_general", [(GENERAL, AGENTS)], returns, **more)
-
-
-def write_levels(results):
-    parts = [
-        (setting(f"level_{k}", tasks=f"nonlinearity_{k}"), [agent(label) for label in ("Q", "SF", "SFR")])
-        for k in range(7)
-    ]
-    return write_run(results, "nonlinearity", parts, lambda *_: np.linspace(1.0, 2.0, TASKS))
 
 
 @pytest.fixture
@@ -300,38 +286,16 @@ def test_a_manifest_that_cannot_be_read_is_on_the_page(results, tmp_path):
     assert "checksum does not match" in warnings(report.page(tmp_path, results))
 
 
-@pytest.mark.skipif(
-    browser.CHROMIUM is None, reason="chromium is not on the PATH; the page was not looked at"
-)
+@browser.needed
 def test_the_page_in_a_browser(results, tmp_path):
     """At the width of a phone and of a desktop: all images render, nothing sticks out or is clipped."""
-    write_levels(results)
+    levels_run(results)
     (tmp_path / "gpi_bound.json").write_text(json.dumps({"statements": {"thm2/printed": STATEMENT}}))
     (tmp_path / "tightness.json").write_text(json.dumps({"claims": {"a/b": CLAIM}}))
     # A path without a space, and a warning, are what does not wrap by itself.
     table = RunFolder(results / "nonlinearity" / "reduced").csv_path(key_of(setting("level_3"), AGENTS[1], 0))
     table.write_bytes(b"broken")
-    page = report.page(tmp_path, results)
-    for found in browser.measure(page, tmp_path, (390, 1200)):
-        assert found["images"] == 3
-        assert found["broken"] == found["narrow"] == 0
-        assert not found["outside"]
-        assert not found["clipped"]
-        assert found["scroll"] <= found["width"]
-
-
-@pytest.mark.skipif(
-    browser.CHROMIUM is None, reason="chromium is not on the PATH; the page was not looked at"
-)
-@pytest.mark.slow
-@pytest.mark.parametrize("width", [600, 1200])
-def test_a_screenshot_shows_every_agent_in_its_colour(results, tmp_path, width):
-    """Figures are seen, not only loaded: pixels of each family's colour, and nothing at the right edge."""
-    seen = browser.screenshot(report.page(tmp_path, results), tmp_path, width, 16_000)
-    for name, colour in figures.FAMILIES.items():
-        rgb = [int(colour[k : k + 2], 16) for k in (1, 3, 5)]
-        assert (seen == rgb).all(axis=-1).sum() > 200, name
-    assert (seen[:, -5:] == 255).all(), "something touches the right edge"
+    assert browser.check_fits(report.page(tmp_path, results), tmp_path)["images"] == 3
 
 
 LEDGER = """
@@ -358,9 +322,7 @@ return found;
 """
 
 
-@pytest.mark.skipif(
-    browser.CHROMIUM is None, reason="chromium is not on the PATH; the ledger was not searched"
-)
+@browser.needed
 def test_the_ledger_is_searched_filtered_and_sorted(tmp_path):
     entries = {
         "bg/q-bellman": {**CLAIM, "verdict": "PROVED"},
@@ -403,16 +365,3 @@ def test_what_sfr_is_in_one_figure():
     found = report.idea(gamma=0.5)
     assert found["xi"] == {"box": 1.0, "triangle": 0.25, "goal": 0.5**5}
     assert [value for _, _, value in found["rewards"]] == [1.28125, 0.78125, -1.21875]
-
-
-@pytest.mark.skipif(browser.CHROMIUM is None, reason="chromium is not on the PATH; the test was not tested")
-def test_the_browser_test_sees_what_is_wrong(tmp_path):
-    page = (
-        "<body><div style='width: 900px'>wide</div><img src='data:image/png;base64,AAAA'>"
-        "<p style='overflow: hidden; width: 50px'>averylongwordthatisnotshown</p></body>"
-    )
-    phone, desktop = browser.measure(page, tmp_path, (390, 1200))
-    assert phone["outside"]
-    assert not desktop["outside"]
-    assert phone["broken"] == desktop["broken"] == 1
-    assert phone["clipped"]

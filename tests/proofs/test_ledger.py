@@ -80,12 +80,6 @@ def run_alone(proof: Proof | None, monkeypatch: pytest.MonkeyPatch, fast: bool =
     return outcome
 
 
-def test_a_claim_without_proof_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
-    outcome = run_alone(None, monkeypatch)
-    assert outcome.result.verdict is Verdict.NOT_CHECKED
-    assert not outcome.as_expected
-
-
 def test_fast_leaves_out_slow_proofs_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     slow = made_up(slow=True)
     outcome = run_alone(slow, monkeypatch, fast=True)
@@ -126,8 +120,10 @@ def test_an_unexpected_verdict_exits_with_1(
     assert "UNEXPECTED thm2/printed: REFUTED, expected PROVED" in capsys.readouterr().out
 
 
-def test_a_claim_without_proof_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert run_alone(None, monkeypatch).result.evidence == "no proof covers it"
+def test_a_claim_without_proof_is_a_failure_and_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    outcome = run_alone(None, monkeypatch)
+    assert (outcome.result.verdict, outcome.result.evidence) == (Verdict.NOT_CHECKED, "no proof covers it")
+    assert not outcome.as_expected
     monkeypatch.setattr(ledger, "UNCHECKED", {CLAIM: "it is a matter of taste"})
     assert run_alone(None, monkeypatch).result.evidence == "it is a matter of taste"
 
