@@ -164,7 +164,8 @@ def _refuse_what_is_wrong(world: Any, space: FeatureSpace, ending: int, *states:
 
 
 def _reason(message: str) -> str:
-    """What Numba says last, and of which line: the innermost of many."""
+    """What Numba says last, and of which line: the innermost of many. Its colours are left out."""
+    message = re.sub(r"\x1b\[[\d;]*m", "", message)
     places = re.findall(r"During: typing of .* at (.*) \((\d+)\)", message)
     reasons = re.findall(r"\w*Error: (.+)", message) or message.strip().splitlines()
     path, line = places[0] if places else ("its source", "?")

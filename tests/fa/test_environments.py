@@ -409,6 +409,17 @@ class TestObjectCollection:
                 env.reset()
 
 
+@pytest.mark.parametrize(
+    ("x", "y", "cell"),
+    [(0, 0, 0), (0.05, 0.95, 9), (0.95, 0.05, 90), (0.31, 0.77, 37), (1, 0, 90), (0, 1, 9), (1, 1, 99)],
+)
+def test_cells_of_the_filter_are_a_hundred_squares(x, y, cell):
+    """Borders included: a cell is an index into tables of compiled code."""
+    world = ObjectCollection().world
+    world.position[:] = x, y
+    assert world.cell() == cell
+
+
 def test_actions_by_number():
     """Files hold numbers of actions, so that they must not change."""
     assert (UP, DOWN, LEFT, RIGHT) == (0, 1, 2, 3)

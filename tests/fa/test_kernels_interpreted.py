@@ -5,19 +5,31 @@ import functools
 import numpy as np
 import pytest
 
+from examples.own_world import environment as keys_and_doors
 from sfr_fa.agents import FeatureSubnetworks
 from sfr_fa.engines import EpisodeLimit, compiled
 from sfr_fa.engines.compiled import FILTER_FROM
 from sfr_fa.feature_codes import CellCode, FourierCode
 from sfr_fa.kernels.loop import run_task
 from sfr_fa.kernels.racer import RacerWorld
-from tests.fa.engine_checks import BUMPS, short_racer, walk_both
+from sfr_fa.tasks import LinearTask
+from tests.fa.engine_checks import BUMPS, engine_of, next_task, short_racer, walk_both
+from tests.fa.test_evaluate import assert_same
+from tests.fa.test_own_world import GONE_WRONG, Drift, drift_engine
+from tests.refusals import refused
 
 MANY = (6,) * (FILTER_FROM + 1)
 """So many policies that those which cannot win are passed over."""
 SMALL = {"approximator": functools.partial(FeatureSubnetworks, hidden=(3, 5))}
 CELLS = {"feature_code": CellCode(BUMPS.centres)}
 WAVES = {"feature_code": FourierCode.random(3, 6, 0.3, np.random.default_rng(15))}
+
+
+@pytest.fixture(autouse=True)
+def interpreted(monkeypatch):
+    monkeypatch.setattr(compiled, "loop_for", lambda world, loop=run_task: loop)
+    for world in (RacerWorld, Drift, type(keys_and_doors().world)):
+        monkeypatch.setattr(world, "cell", lambda self: 0, raising=False)  # Numba adds it to all worlds
 
 
 @pytest.mark.filterwarnings("ignore::sfr_fa.agents.FitWarning")
@@ -29,9 +41,7 @@ WAVES = {"feature_code": FourierCode.random(3, 6, 0.3, np.random.default_rng(15)
     ],
     ids=["Q", "SF", "SF-R", "SF-h", "CSFR", "bumps", "cells", "waves"],
 )  # fmt: skip
-def test_the_interpreted_loop_walks_the_path_of_the_reference(agent, options, monkeypatch):
-    monkeypatch.setattr(compiled, "loop_for", lambda world, loop=run_task: loop)
-    monkeypatch.setattr(RacerWorld, "cell", lambda self: 0, raising=False)  # Numba adds it to all worlds
+def test_the_interpreted_loop_walks_the_path_of_the_reference(agent, options):
     walk_both(agent, functools.partial(short_racer, episode_steps=5), steps=(8, 8), **SMALL | options)
 
 
@@ -51,6 +61,27 @@ def test_the_interpreted_loop_walks_the_path_of_the_reference(agent, options, mo
 @pytest.mark.parametrize(
     "limit", [EpisodeLimit(4), EpisodeLimit(4, is_terminal=False)], ids=["ends", "goes on"]
 )
-def test_linear_agents_walk_it_too(agent, steps, limit, monkeypatch):
-    monkeypatch.setattr(compiled, "loop_for", lambda world, loop=run_task: loop)
+def test_linear_agents_walk_it_too(agent, steps, limit):
     walk_both(agent, steps=steps, limit=limit)
+
+
+@pytest.mark.parametrize(
+    ("agent", "where", "ends"), [("SFR", keys_and_doors, True), ("SF", short_racer, False)]
+)
+def test_episodes_are_those_of_the_reference(agent, where, ends):
+    pair = [engine_of(kind, agent, where) for kind in ("compiled", "reference")]
+    for engine in pair:
+        for _ in range(3):
+            engine.run_task(next_task(engine, agent), 30)
+    one, other = (engine.evaluate(episodes=6, episode_steps=150, epsilon=0.5, seed=4) for engine in pair)
+    assert_same(one, other)
+    assert set(one.ended) == ({True, False} if ends else {False})
+    assert (one.gpi_shares > 0).sum() > 1 or not ends
+    assert len(set(one.returns)) > 1
+
+
+@pytest.mark.parametrize(("wrong", "sentence"), GONE_WRONG)
+def test_episodes_in_a_world_that_goes_wrong_are_refused(wrong, sentence):
+    engine = drift_engine(wrong)
+    with refused(sentence):
+        engine.evaluate(LinearTask([0.0, 1.0]), epsilon=1.0, episodes=50)

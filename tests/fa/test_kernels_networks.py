@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sfr_fa.agents import FeatureSubnetworks, ValueShape
 from sfr_fa.environments.layouts import RACER_LAYOUT
 from sfr_fa.kernels import mlp
-from sfr_fa.kernels.network_values import best_row
+from sfr_fa.kernels.network_values import NetworkValues, best_row
 from tests.fa.engine_checks import compiled
 
 torch.set_num_threads(1)
@@ -153,3 +153,17 @@ def test_readout_clips_where_it_is_told(floor):
     mlp.read_out(outputs.ravel(), shape, 1, spread, 2, floor, total, q, 0)
     values = outputs[1].reshape(3, 3, 11).transpose(1, 0, 2).reshape(3, 33)
     np.testing.assert_allclose(q[0], np.maximum(values, floor) @ readout, atol=1e-13)
+
+
+@pytest.mark.parametrize("bad", ["i", "c", None])
+def test_the_error_of_either_policy_shows_that_learning_diverges(bad):
+    rng = np.random.default_rng(0)
+    networks = drawn_networks(2, (3, 1, 4, 4), np.float64, 0)
+    values = NetworkValues.new(networks, np.ones((2, 3)), 3, floor=0.0, head=1.0, projects=False)
+    state, error_i, error_c = a_state(np.float64, rng), np.zeros(3), np.zeros(3)
+    values.begin_task()
+    values.look(0, 0, state)
+    values.recall(0, 1, state, error_i, error_c)
+    if bad is not None:
+        {"i": error_i, "c": error_c}[bad][1] = 1e19
+    assert values.descend(0, 1, state, error_i, error_c, 0.0) == (bad is None)

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parent.parent.parent
-FIRST_PARTY = ("sfr_theory", "proofs_checks", "sfr_fa", "experiments", "tests")
+FIRST_PARTY = ("sfr_theory", "proofs_checks", "sfr_fa", "experiments", "examples", "tests")
 PYTEST_OPTIONS = ("-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist")
 
 
