@@ -19,7 +19,16 @@ from sfr_theory.catalogue import CATALOGUE
 from sfr_theory.claims import Verdict
 
 ROOT = Path(__file__).parents[2]
-needs_coq = pytest.mark.skipif(shutil.which("coqc") is None, reason="coqc is not installed")
+needs_coq = pytest.mark.usefixtures("coq")
+
+
+@pytest.fixture(scope="session")
+def coq() -> None:
+    """Coq with its libraries; without them a test is left out, and says how to get them."""
+    try:
+        check.check({"libraries": "From mathcomp Require Import all_ssreflect all_algebra ring.\n"}, ())
+    except check.CoqUnavailableError as error:
+        pytest.skip(str(error))
 
 
 # The lists
