@@ -50,7 +50,7 @@ lint: $(INSTALLED)  ## ruff and mypy
 bench: $(INSTALLED)  ## speed, as ratios measured in one run
 	$(BIN)/python -m benchmarks
 
-clean:  ## remove what was generated, but for runs: environment, report, caches
+clean:  ## remove what was generated, except runs: environment, report, caches
 	rm -rf $(VENV) report site counterexamples build dist .coverage .benchmarks *.egg-info
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

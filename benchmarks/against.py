@@ -63,7 +63,7 @@ class Options:
     turns: int = 30
     """Timings of each case and checkout; the fastest counts."""
     steps: int = 20_000
-    """Of each timing."""
+    """Steps of each timing."""
     compilations: int = 2
     """How often each checkout compiles everything."""
     json: Annotated[str | None, tyro.conf.arg(metavar="FILE")] = None
@@ -81,7 +81,7 @@ class Checkout:
         )
 
     def time(self, case: str, steps: int) -> tuple[float, float]:
-        """The time, and the return of the tasks that were learned before."""
+        """The time, and the return of the tasks that were learned beforehand."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         print(json.dumps([case, steps]), file=self._process.stdin, flush=True)

@@ -9,7 +9,7 @@ Three ways to run the same agent, timed in one process, one after another, on th
 SFR on object collection with K = 1 ... 300 policies, CSFR on the racer with K = 1 ... 40 and SFR in a world
 of a user (examples/own_world.py), float32, one core. Policies come from short tasks, learned first. Times are
 processor time of the fastest of several repeats, since others may share the machine; what counts are ratios.
-A step of the compiled engine is measured over 20,000, the packing of weights included.
+A step of the compiled engine is measured over 20,000 steps, including the packing of weights.
 
 Full GPI (K = 300, the compiled engine without its filter) must read every weight once per step, padding
 included. Its limit is the rate at which a compiled, vectorised sum reads an array of the same size over and

@@ -39,12 +39,12 @@ AGENT_AGAINST_PLAIN = 1.0
 REPLAY = 3.0
 """... and transitions that it learns from with replay, one at a time = 1."""
 COST_OF_RUNNER = 10.0
-"""Per cent that a run with checkpoints costs beside the engine."""
+"""Per cent that a run with checkpoints costs on top of the engine."""
 
 
 @dataclass(frozen=True)
 class Goal:
-    """A figure beside what it is meant to be."""
+    """A figure, and what it is meant to be."""
 
     name: str
     measured: float

@@ -28,7 +28,7 @@ from sfr_theory.errors import InputError
 
 POLICIES = (1, 3, 10, 30, 100, 300, 1000, 3000)
 EVALUATIONS = 200_000
-"""Of policies, in one timing of full GPI."""
+"""How many policies are evaluated in one timing of full GPI."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def start_milliseconds(setting: TimedAgent, state: Any, task: Task) -> float:
 
 
 def reached(growth: Growth) -> list[Goal]:
-    """The goals beside what was measured."""
+    """The goals, next to what was measured."""
     step, largest = growth.filtered, max(growth.start)
     wanted = {(300, 1): goals.GROWTH_TO_300, **{(K, 300): x for K, x in goals.GROWTH_FROM_300.items()}}
     rows = [

@@ -1,4 +1,4 @@
-"""Networks of one's own in the reference engine: transitions learned from per second of processor time.
+"""Networks of your own in the reference engine: transitions learned from per second of processor time.
 
 SFR on object collection with a plain `nn.Sequential` (two layers of 64 ReLU units), one core, float32:
 

@@ -1,4 +1,4 @@
-"""What running an experiment costs beside its steps: checkpoints, results, progress.
+"""What running an experiment costs on top of its steps: checkpoints, results, progress.
 
 One trial is run by `experiments.run`, as a user would and with the progress of a terminal: SFR on object
 collection, 300 tasks of 20,000 steps, the state stored after every task. Processor time is divided into

@@ -29,7 +29,7 @@ from sfr_theory.random_mdp import ProblemBatch, Shape, dyadic, garnet
 from sfr_theory.solve import optimal
 
 SHAPE = Shape(states=20, actions=4, features=6, tasks=5)
-# A certificate by linear programmes would measure their solver, which both ways call alike.
+# A certificate by linear programmes would measure their solver, which both ways call in the same way.
 MEASURED = tuple(name for name in STATEMENTS if name != "certificate/sources-value")
 PLAN = Plan(mdps=10_000, shape=SHAPE, families=("garnet",), statements=MEASURED)
 PLAIN = 100

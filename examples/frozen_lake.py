@@ -1,4 +1,4 @@
-"""What is learned beside the truth: an agent's xi on FrozenLake, the exact xi, and what GPI loses.
+"""What is learned, next to the truth: an agent's xi on FrozenLake, the exact xi, and what GPI loses.
 
 Features say whether a step ended in a hole or at the goal. An agent learns two tasks by walking; the table of
 the lake's dynamics gives the exact optimal policies and their xi. A third reward, which no weights on the

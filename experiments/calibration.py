@@ -50,7 +50,7 @@ EPSILON = 0.15
 MOST = 10**8
 """Steps; the walk is kept in memory."""
 FEWEST = 50
-"""A feature that occurred less often tells nothing."""
+"""A feature that occurred less often than this tells nothing."""
 NOTHING, NAME_NOTHING, GOAL = 0, "nothing", "goal"
 """The feature that says that nothing was collected, and two names."""
 STYLES = {"delta rule": (BLUE, "o"), "squares": (VERMILION, "X")}
@@ -238,13 +238,13 @@ def draw(rows: Sequence[Calibration]) -> Figure:
 @dataclass(frozen=True)
 class Options:
     output: str = f"results/{TABLE}"
-    """The table."""
+    """Where the table goes."""
     tasks: int = 6
     """How often SFR learns the task before it walks."""
     task_steps: int = 20_000
-    """Steps of each of these."""
+    """Steps each time."""
     steps: int = 40_000
-    """Of the walk."""
+    """Steps of the walk."""
 
 
 def main(options: Options) -> int:

@@ -3,7 +3,7 @@
 The checks of the theory, the ledger of claims, a small transfer experiment (Q, SF and SFR on a handful of
 tasks) and the training of policies to try rewards on each run as the command that a reader would type, and
 are shown with their time and outcome. Two run at a time. What they write goes to OUTPUT/data, the page to
-OUTPUT/index.html; results at the paper's scale that are in the folder `results` are on it, too. Exit code 0
+OUTPUT/index.html; results at the paper's scale from the folder `results` are on it, too. Exit code 0
 if every verdict is as expected.
 """
 

@@ -1,6 +1,6 @@
 """Kill a run again and again, and compare what comes out: `python -m experiments.kill_test --kills 1000`.
 
-Three kinds of runs take turns until there have been enough kills:
+Three kinds of run take turns until there have been enough kills:
 
     alone       one process
     local       a process with two workers; the scheduler is part of the process
@@ -15,7 +15,7 @@ In each of them SIGKILL hits, in turn,
 
 at a random moment after new work was stored, and what died is started again with the same command. In the end
 the run goes on to its end, and its files are compared with those of an undisturbed run: tables and learned
-features byte for byte, JSON apart from times, commit and platform. Counted are files that are lost, changed
+features byte for byte, JSON except for times, commit and platform. Counted are files that are lost, changed
 or left over, runs that fail or store nothing for a long time (hung), and processes that outlive their run.
 Exit code 1 if there is any.
 """
@@ -63,6 +63,7 @@ NOT_COMPARED = {*TIMES, "provenance", "sha256"}
 @dataclass(frozen=True)
 class Options:
     kills: int = 20
+    """How many kills in all."""
     experiment: str = str(Path(configs.__file__).with_name("_killed.py"))
     """Name or path of a config."""
     profile: str = "smoke"
@@ -208,7 +209,7 @@ def kill(process: subprocess.Popen[bytes]) -> None:
 
 
 def kill_all(victims: list[Any]) -> None:
-    """In this order; who is about to die must not be taken for alive afterwards, so wait for the end."""
+    """In this order; what is about to die must not be taken for alive later, so wait until it is dead."""
     psutil = require("psutil", "cluster")
     for victim in victims:
         with contextlib.suppress(psutil.NoSuchProcess):

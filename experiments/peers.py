@@ -1,14 +1,14 @@
-"""Beside a peer: SF, SFR and CSFR against GPI-LS of morl-baselines on MO-Gymnasium.
+"""Compared with a peer: SF, SFR and CSFR against GPI-LS of morl-baselines on MO-Gymnasium.
 
 Example: `python -m experiments.peers` runs what is missing in results/peers.csv, then prints the table of
-docs/peers.md. GPI-LS needs `pip install morl-baselines` (an extra of its own, `.[peers]`); without it, say
+docs/peers.md. GPI-LS needs `pip install morl-baselines` (an extra of its own, `.[peers]`); without it, use
 `--agents SF SFR CSFR`.
 
 Every agent learns from the same number of steps. Ours learn three linear utilities, one after the other;
 GPI-LS (Alegre et al., 2023) chooses its own weights. Then all meet utilities that are new to them, greedily:
 as they are (zero-shot), and after a few steps of learning the new one, each from the same trained state.
-Linear ones have weights in the simplex; others are functions of one step's features that no weights state:
-GPI-LS cannot be told them, SF fits weights to them, CSFR knows sums over dimensions only.
+Linear ones have weights in the simplex; others are functions of one step's features that no weights can
+state: GPI-LS cannot be told them, SF fits weights to them, CSFR knows sums over dimensions only.
 
 States of whole numbers are indicators for all (`OneHot`). There ours have a table and SGD, at the largest
 rate at which a minibatch that repeats one step does not overshoot; in minecart they have what GPI-LS has
@@ -19,7 +19,7 @@ steps.
 Features of which SFR and SF are told the set are collected with 20,000 steps of random actions, which are not
 counted. Processor time of GPI-LS includes the evaluations of its own policies, by which it chooses weights.
 
-4,500 steps, so that all of it takes about half an hour of one core; --train-steps 30000 gives everybody more.
+With 4,500 steps all of it takes about half an hour on one core; --train-steps 30000 gives everybody more.
 """
 
 from __future__ import annotations
@@ -374,10 +374,13 @@ class Options:
     agents: tuple[str, ...] = AGENTS
     """Which of SF, SFR, CSFR, GPI-LS."""
     seeds: int = 5
+    """How many seeds for each agent and environment."""
     train_steps: int = TRAIN_STEPS
+    """Steps of training."""
     few_steps: int = FEW_STEPS
+    """Steps of learning each new utility."""
     output: str = "results/peers.csv"
-    """What is there already is not run again."""
+    """The table; what is already in it is not run again."""
 
 
 def main(options: Options) -> int:

@@ -3,9 +3,9 @@
 Reads the JSON files and pictures that the checks wrote into one folder (with the results of the demo's
 experiment and the live part) and the results of experiments in another, and writes one self-contained HTML
 page: what SFR is, three findings, xi to try, experiments, theory, every claim. Nothing is proved or trained
-here: what is missing in the folders is missing on the page, and the page says so. It also says what is wrong
-with a file of results: a checksum that does not match, a repetition that is lost, an agent under another's
-name. The page needs no network and reads without scripts.
+here: what is missing from the folders is missing from the page, and the page says so. It also says what is
+wrong with a file of results: a checksum that does not match, a repetition that is lost, an agent under
+another's name. The page needs no network and reads without scripts.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ def theory_section(name: str, folder: Path) -> Markup:
 
 
 def ledger(folder: Path, decided: Mapping[str, Mapping[str, Any]]) -> Markup:
-    """Every claim; `decided` are verdicts on results, in the place of NOT CHECKED."""
+    """Every claim; `decided` are verdicts on results, in place of NOT CHECKED."""
     path = folder / "ledger.json"
     content = read(path)
     try:

@@ -1,8 +1,9 @@
-"""Run the paper's experiments one after the other: `python -m experiments.reproduce --profile reduced`.
+"""Run the paper's experiments one after another: `python -m experiments.reproduce --profile reduced`.
 
 Each is a command of experiments.run, in an order in which the main results come first: of every figure and
-table the agents that its claims are about, then the ablation and single tasks, then the remaining agents, at
-last the grids. Kill it at any moment; the same command continues where it stopped. It ends with the report.
+table the agents that its claims are about, then the ablation and single tasks, then the remaining agents,
+finally the grids. Kill it at any moment; the same command continues where it stopped. It ends with the
+report.
 
 Exit code 0: all trials are finished. 1: some failed. 2: bad input. 130: interrupted.
 """
@@ -44,7 +45,7 @@ PLAN = (
     Stage("grid_object_collection"),
     Stage("grid_racer"),
 )
-"""What is listed twice is completed the second time."""
+"""An experiment that is listed twice is completed the second time."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Run an experiment of the paper: `python -m experiments.run object_collection_general --profile reduced`.
 
 This is `python -m sfr_fa.run` for the configs in experiments/configs, which it knows by their names. Kill it
-at any moment: the same command continues where it stopped and gives the same numbers to the bit.
+at any moment: the same command continues where it stopped and gives the same numbers, bit for bit.
 
 Exit code 0: every trial is finished. 1: some failed, and are named with their error. 2: bad input.
 130: interrupted.

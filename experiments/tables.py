@@ -1,6 +1,6 @@
 """Tables in the paper's form, as Markdown: `python -m experiments.tables results/racer.json`.
 
-Return over all tasks, all pairs by Mann-Whitney's U beside the p-values that the paper prints, the size of
+Return over all tasks, all pairs by Mann-Whitney's U next to the p-values that the paper prints, the size of
 effects, times, and the best rates of a grid. A terminal shows them drawn; a file or a pipe gets Markdown.
 """
 

@@ -5,13 +5,13 @@
 CSFR and SFR-K on the same network of 128 units (`experiments.configs.racer_interactions`) learn a few tasks
 of the racer. Then, without learning, for new reward functions R of the same kind:
 
-    zero-shot     GPI acts greedily by Q_k^R, all stored policies read under R: reward per step, beside that
+    zero-shot     GPI acts greedily by Q_k^R, all stored policies read under R: reward per step, next to that
                   of random actions
-    values        Q_k^R(s, a) of each stored policy, at places and actions drawn at random, beside the
+    values        Q_k^R(s, a) of each stored policy, at places and actions drawn at random, against the
                   discounted return of following that policy from there (Monte Carlo): their correlation, and
-                  the root mean square of their difference beside the standard deviation of the returns
+                  the root mean square of their difference in standard deviations of the returns
 
-Returns are of single rollouts, whose noise no estimate can foresee: a perfect one has a correlation below 1.
+Returns are of single rollouts, whose noise no estimate can foresee: even a perfect one correlates below 1.
 Intervals are Student's t over seeds, which are not those of the experiment.
 """
 
@@ -137,14 +137,15 @@ def markdown(rows: Sequence[UnseenRow]) -> str:
 @dataclass(frozen=True)
 class Options:
     tasks: int = 4
-    """To learn before."""
+    """How many tasks to learn first."""
     steps: int = 50_000
-    """Of each."""
+    """Steps for each of these tasks."""
     new: int = 4
-    """Rewards that are new."""
+    """How many new rewards to meet."""
     starts: int = 50
     """Places at which values are compared with returns, for each stored policy."""
     seeds: int = 3
+    """How many seeds; intervals are over them."""
     engine: str = "compiled"
     json: str | None = None
     """Write the numbers of every seed as JSON to this file; - is standard output."""

@@ -2,7 +2,7 @@
 
 Example: `python -m experiments.watch --environment racer --agent CSFR --tasks 3`. The agent acts by GPI over
 all the policies that it has learned, and explores as it does when it learns: without that it may push against
-a wall forever. It does not learn from what it does here. The caption shows what each kind of object is worth
+a wall for ever. It does not learn from what it does here. The caption shows what each kind of object is worth
 (the racer's ground shows its rewards), the score, and which of the stored policies GPI follows.
 """
 
@@ -46,8 +46,8 @@ RATES = {**SF_R.rates, **MB_SFR.rates}
 class Options:
     environment: Literal["object-collection", "barreto", "racer"] = "object-collection"
     agent: str = "SFR"
-    """Q, SF, SF-R, SFR, SFR-R, MB SFR, MB SFR-R; on the racer Q, SF-R, CSFR, CSFR-R; or an AgentSpec of your
-    own as module:ROW."""
+    """Q, SF, SF-R, SFR, SFR-R, MB SFR, MB SFR-R; on the racer Q, SF, SF-R, CSFR, CSFR-R; or an AgentSpec of
+    your own as module:ROW."""
     rewards: Literal["linear", "general"] = "general"
     """How rewards depend on the properties of objects; the racer has its own."""
     tasks: int = 10

@@ -2,8 +2,8 @@
 
 Each claim of the catalogue is proved (symbolically, exactly, by SMT or in Coq), supported on instances,
 refuted by a counterexample that is recomputed, found to need an assumption, or not checked, with the reason.
-Beside each proof stands a broken variant that must be rejected. Verdicts on experiments come from the folder
-of results. The whole takes a minute or two, --fast some seconds.
+Each proof comes with a broken variant that must be rejected. Verdicts on experiments come from the folder
+of results. All of it takes a minute or two; with --fast, some seconds.
 
 Exit code 0: every verdict is the one that the catalogue expects. 1: one differs. 2: bad input.
 """
@@ -29,7 +29,7 @@ class Options:
     """Which claims, and where the ledger goes."""
 
     only: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
-    """Only this claim, such as thm2/printed, or all whose ids begin so, such as thm2/ (repeatable), with the
+    """Only this claim, such as thm2/printed, or all whose ids begin like this, thm2/ (repeatable), with the
     claims that they rest on and the steps of their proofs."""
     fast: tyro.conf.FlagCreatePairsOff[bool] = False
     """Leave out the slow proofs, whose claims say NOT CHECKED, and Coq."""

@@ -1,6 +1,6 @@
 """T2' up to scale and shift: d_i may be replaced by the infimum over a > 0 and c of sup |r - a r_i - c|.
 
-Why: a r_i + c with a > 0 has the same optimal policies as r_i, so T2' holds for it in the place of r_i. A
+Why: a r_i + c with a > 0 has the same optimal policies as r_i, so T2' holds for it in place of r_i. A
 negative scale turns optimal policies into worst ones, and the bound fails: that is the broken variant. Since
 |r - a r_i - c| with a < 0 is |r - |a| (-r_i) - c|, it is the same bound with -r_i among the sources whose
 distance counts. Beside random problems both run on those that can tell them apart: the only source is -R.

@@ -2,7 +2,7 @@
 
 A proof holds if every step does; a refutation holds if every fact about its counterexample does. One step
 that is false spoils either, and one that could not be decided (a solver that gave up) leaves it open.
-The broken variants beside a proof run through the same steps and must meet a false one: `rejected`.
+The broken variants of a proof run through the same steps and must meet a false one: `rejected`.
 """
 
 from __future__ import annotations

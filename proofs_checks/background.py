@@ -8,7 +8,7 @@ With r_t = R(phi_t), phi_t = phi(s_t, a_t, s_{t+1}), and a policy pi:
     eq:psi_function          Q_i = psi . w_i  where r_i = phi . w_i; and Q_j of pi_i = psi of pi_i . w_j
     eq:psi_function_bellman  psi(s, a) = E[phi_t + gamma psi(s_{t+1}, pi(s_{t+1}))]     printed with phi_{t+1}
 
-Identities are between polynomials, after multiplication with det(I - gamma P_pi) (`proofs_checks.symbolic`).
+Identities are between polynomials, after multiplication by det(I - gamma P_pi) (`proofs_checks.symbolic`).
 Every discounted sum here solves C = c + gamma E[C(s_{t+1}, a_{t+1})]; that such a C is the sum of the series
 of c is the last step of `bg/q-bellman` and serves them all.
 """

@@ -5,9 +5,9 @@ JSON file in the folder `counterexamples`, with a sentence on why it works, and 
 
     python -m sfr_theory.check_gpi_bound --exact --mdp proofs_checks/counterexamples/NAME.json
 
-Here stands what each file must show: both sides of every statement that it refutes, and what more is
+This module says what each file must show: both sides of every statement that it refutes, and what more is
 claimed of it (no ties, xi~ >= 0, mass preserved). `flaws` solves the problem anew, in exact arithmetic, and
-compares: a file that no longer shows this is found out, and its claim is no longer REFUTED.
+compares: a file that no longer shows this is noticed, and its claim is no longer REFUTED.
 """
 
 from __future__ import annotations

@@ -202,7 +202,7 @@ def bias_steps(power: Callable[[int], int] = lambda n: n) -> Iterator[Step]:
 
 
 def exact_identity_steps(forget_product: bool = False) -> Iterator[Step]:
-    """beta is invertible; everything is multiplied with it, so c beta = 1 - beta."""
+    """beta is invertible; everything is multiplied by it, so c beta = 1 - beta."""
     free = unknowns(
         gamma=(),
         beta=(),

@@ -1,9 +1,9 @@
 """The ledger: every claim of the catalogue with the verdict that its proof computed in this run.
 
 A proof counts only if each broken variant beside it is rejected by the same machinery; otherwise the entry is
-INCONCLUSIVE. So it is where a proof raises, or says more than its method can. Entries whose proof was left
-out (--fast) or could not run (no z3) are NOT CHECKED with that reason; this is said, and it is no failure.
-Every other verdict that differs from what the catalogue expects is one.
+INCONCLUSIVE. The same holds where a proof raises, or says more than its method can. Entries whose proof was
+left out (--fast) or could not run (no z3) are NOT CHECKED with that reason; this is reported, and is not a
+failure. Every other verdict that differs from what the catalogue expects is a failure.
 
 A claim that rests on others (`depends_on`) is PROVED only if all of them are, in the same run: `settle`
 follows the chain, so that a step that fails takes with it whatever was built on it.

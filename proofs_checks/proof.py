@@ -1,7 +1,7 @@
 """What a proof file exports.
 
 A `Proof` belongs to one claim of the catalogue and computes a `CheckResult` for it by one method, anew at
-every run. A proof that cannot fail proves nothing, so beside it stand broken variants of the statement (a
+every run. A proof that cannot fail proves nothing, so it comes with broken variants of the statement (a
 constant lowered, an assumption dropped, gamma forgotten) that the same machinery must reject.
 """
 

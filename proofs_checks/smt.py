@@ -8,7 +8,7 @@ solution (it is refuted, and the solution is the counterexample), or gives up wi
 The polynomial queries are small on purpose: an inequality with a symbolic kernel is stated for one row
 p(. | s, a) at a time, since a row is all that one entry of T Q depends on.
 
-z3 is an optional dependency: only functions of this module import it, when they are called.
+z3 may be missing (it comes with the base install): only functions of this module import it, when called.
 """
 
 from __future__ import annotations

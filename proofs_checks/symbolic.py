@@ -8,7 +8,7 @@ identically. The discounted sum of a cumulant c(s, a) along a policy pi is a rat
 and its denominator det = det(I - gamma P_pi) does not depend on c. So Q, psi, xi and the successor
 representation of one policy share it, and each identity between them is one between the polynomials det * C
 (`SymbolicMDP.discounted`). For a stochastic P_pi and 0 <= gamma < 1 the matrix is strictly diagonally
-dominant, hence det > 0: nothing is lost by multiplying with it.
+dominant, hence det > 0: nothing is lost by multiplying by it.
 
 An identity that holds in the ring holds for every kernel, every (also stochastic) policy, every reward and
 every gamma, for that many states, actions and features. Arrays have dtype object and hold ring elements;

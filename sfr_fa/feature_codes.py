@@ -14,7 +14,7 @@ distance of a centre to the nearest other one.
 
 A known reward is read with the v that minimises sum_m (R(phi_m) - v . z(phi_m))^2 + ridge |v|^2 over points
 phi_m that occur (`ridge_fit`). Every fifth point is kept back; the residuals there are what no amount of
-learning can mend (T2'' in docs/theory.md).
+learning can repair (T2'' in docs/theory.md).
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class KernelCode(_CentredCode):
 
     @staticmethod
     def observed(points: FloatArray, size: int, rng: np.random.Generator) -> KernelCode:
-        """`size` bumps where features were observed, as wide as their centres are apart."""
+        """`size` bumps where features were observed, as wide as the distance between their centres."""
         centres = place_centres(points, size, rng)
         return KernelCode(centres, distance_between(centres))
 
@@ -125,7 +125,7 @@ class FourierCode(KeepsArraysReadOnly):
 
 @dataclass(frozen=True, eq=False)
 class CellCode(_CentredCode):
-    """The indicator of the nearest of the centres (D, n); of equally near ones the first."""
+    """The indicator of the nearest of the centres (D, n); of equally near ones, the first."""
 
     def encode(self, features: FloatArray) -> FloatArray:
         return np.eye(self.size)[squared_distances(features, self.centres).argmin(axis=-1)]
@@ -181,7 +181,7 @@ class Fit:
     spread: float
     """The standard deviation of the rewards there: rms / spread is the part that the code cannot express."""
     scale: float
-    """The largest reward there, in size."""
+    """The largest reward there, in absolute value."""
 
 
 def ridge_fit(encoded: FloatArray, rewards: FloatArray, ridge: float) -> Fit:

@@ -217,5 +217,5 @@ def _adam(
 
 @functools.cache
 def _compiled_adam() -> Callable[..., float]:
-    # Without the lock of the interpreter, so that Ctrl-C and progress are served meanwhile.
+    # Without the interpreter lock, so that Ctrl-C and progress are handled meanwhile.
     return stored(_adam, [Path(kernel_arrays.__file__)], nogil=True)

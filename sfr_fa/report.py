@@ -2,8 +2,9 @@
 
 Curves, totals, comparisons, times, and what is missing or damaged, of every run that is found: in folders of
 runs as `sfr_fa.run` leaves them, in published tables (`sfr_fa.runs.publish`), or in folders that hold some.
-One HTML file with figures that answer to the pointer; it needs no network, reads without scripts, and
-prints. Nothing is trained. Agents are compared with the first that learns xi, or else with the first of all.
+One HTML file with figures that respond to the pointer; it needs no network, and can be read without scripts
+and printed. Nothing is trained. Agents are compared with the first that learns xi, or else with the first of
+all.
 
     python -m sfr_fa.report results/mine --output mine.html
     python -m sfr_fa.report results/racer.csv
@@ -33,9 +34,9 @@ class Options:
     runs: tyro.conf.Positional[tuple[str, ...]] = ("results",)
     """Folders of runs, published tables, or folders that hold some."""
     output: str = "report.html"
-    """The page."""
+    """Where the page goes."""
     title: str = "Experiments"
-    """What it is called."""
+    """Title of the page."""
 
 
 @dataclass(frozen=True)

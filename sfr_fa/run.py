@@ -3,7 +3,7 @@
 The config is a Python file, or a module by its name, that defines CONFIG, a
 `sfr_fa.runs.config.ExperimentConfig`. It is checked before anything is written: every agent is built once.
 
-Kill it at any moment: the same command continues where it stopped and gives the same numbers to the bit.
+Kill it at any moment: the same command continues where it stopped and gives the same numbers, bit for bit.
 Finished trials are skipped, so running it twice does nothing the second time. Results go to
 RESULTS/NAME/PROFILE.
 
@@ -52,7 +52,7 @@ from sfr_theory.errors import InputError
 
 Flag = tyro.conf.FlagCreatePairsOff[bool]
 WORKERS_PER_CORE = 8
-"""Processes on this machine; more would fill its memory before they finish anything."""
+"""Processes on this machine, for each core; more would fill its memory before they finish anything."""
 
 
 @dataclass(frozen=True)
@@ -78,11 +78,11 @@ class Options:
     agents: tuple[str, ...] = ()
     """Only these agents, by label; all others remain to be done."""
     learning_rates: tuple[float, ...] = ()
-    """Only agents with these rates alpha, for instance the best of a grid in all repetitions."""
+    """Only agents with these rates alpha, for instance to run the best of a grid in all repetitions."""
     repetitions: tuple[int, ...] = ()
     """Only these repetitions, counted from 0."""
     race: Flag = False
-    """For a grid: a few repetitions of all rates first, and more only of those that can still win."""
+    """For a grid: first a few repetitions of all rates, then more only of those that can still win."""
     engine: str | None = None
     """compiled or reference, in place of the config's."""
     precision: str | None = None
@@ -120,7 +120,7 @@ class Options:
         for agent in self.agents:
             if agent not in config.labels:
                 raise InputError(f"{config.name} has no agent {agent!r}; it has {', '.join(config.labels)}")
-        # By what tables print of them: nobody types all digits of numpy.logspace.
+        # Compared as tables print them: nobody types all digits of numpy.logspace.
         rates = {rate_text(rate) for rate in self.learning_rates}
         known_rates = {rate_text(agent.learning_rate) for part in config.parts for agent in part.agents}
         for rate in rates - known_rates:

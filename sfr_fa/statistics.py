@@ -188,7 +188,7 @@ class Comparison:
 
 
 def compare(first: Any, second: Any) -> Comparison:
-    """The paper's test, the exact one beside it, and the size of the effect."""
+    """The paper's test, the exact test, and the size of the effect."""
     x, y = _sample(first, "the first sample"), _sample(second, "the second sample")
     if not len(x) or not len(y):
         return Comparison(len(x), len(y), math.nan, math.nan, math.nan, math.nan)

@@ -46,7 +46,7 @@ class RunStatus:
 
     @property
     def tasks_done(self) -> float:
-        """Part of all tasks that is done."""
+        """The fraction of all tasks that is done."""
         finished = self.count(TrialState.FINISHED) * self.tasks
         under_way = sum(
             entry["tasks"] for entry in self.trials.values() if entry["state"] != TrialState.FINISHED.value

@@ -8,7 +8,7 @@ Tasks of one environment share states, actions and features, and differ in R onl
     GaussianTask   R(phi) = sum_k r_k(phi_k),  r_k(x) = 1/n max_j exp(-(x - mu_j)^2 / sigma_j)
     ProductTask    R(phi) = sum_t c_t exp(-sum_k s_{t,k} (phi_k - mu_{t,k})^2): interactions of features
     AdditiveTask   R(phi) = sum_k r_k(phi_k)   for any functions r_k
-    FunctionTask   any function, also one that is not vectorised
+    FunctionTask   any function, even one that is not vectorised
 
 An *additive* task can also tell its parts, `component(k, x)` = r_k(x): it is what the C-SFR agents read their
 values with. The first four are data: `to_json` and `task_from_json` write and read them exactly.
@@ -243,7 +243,7 @@ class AdditiveTask:
 
 @dataclass(frozen=True)
 class FunctionTask:
-    """Any function of features, vectorised, (..., n) -> (...), or of one vector: it is asked for each."""
+    """Any function of features, vectorised, (..., n) -> (...), or of one vector: called for each."""
 
     function: Callable[[FloatArray], Any]
 
@@ -386,7 +386,7 @@ def _rewards_by_function(
 ) -> FloatArray:
     """What a user's function says of each entry, where an entry has this many axes.
 
-    It need not be vectorised. One that is for arrays only, phi[:, 0], fails for a single entry and is asked
+    It need not be vectorised. One that takes only arrays, phi[:, 0], fails for a single entry and is called
     for all of them at once.
     """
     shape = values.shape[: values.ndim - axes]

@@ -5,7 +5,7 @@ Every formula of this package is written once, on NumPy arrays, and runs in
 * **float64**: arrays of dtype ``float64``, any number of leading batch axes, LAPACK; or
 * **rational arithmetic**: arrays of dtype ``object`` that hold ``flint.fmpq``, zero tolerance.
 
-NumPy's elementwise operations, sums, maxima and arguments of maxima work on both. What does not
+NumPy's elementwise operations, sums, maxima and argmaxima work on both. What does not
 is gathered here: conversion, products and linear solves. The arithmetic follows from the dtype of
 the arrays, so a caller chooses it once, when a problem is made (`FiniteMDP.to_exact`).
 

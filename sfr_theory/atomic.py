@@ -17,7 +17,7 @@ from sfr_theory.errors import InputError
 
 @contextlib.contextmanager
 def output_errors(path: Path) -> Iterator[None]:
-    """What goes wrong with writing a file, in a sentence."""
+    """What went wrong with writing a file, in a sentence."""
     try:
         yield
     except InputError:
@@ -36,7 +36,7 @@ def is_half_written(name: str) -> bool:
 def write_atomic(path: Path, content: bytes, *, durable: bool = False) -> None:
     """Write a file whole or not at all; makes missing folders.
 
-    A link is followed, and what is no file (a pipe, a terminal, /dev/null) is written to as it is. With
+    A link is followed, and what is not a file (a pipe, a terminal, /dev/null) is written to as it is. With
     `durable` the content is on the disk before the file has its name, so that it survives a power failure.
     """
     with output_errors(path):

@@ -31,7 +31,7 @@ MAX_MDPS = 10**9
 SHRUNK_CANDIDATES = 2
 LARGEST_EPSILON = 1e6
 SURE_REFUTATION = 100
-"""This many adversarial problems with three states or more refute what is false: every tenth violates it."""
+"""This many adversarial problems with three or more states refute what is false: every tenth violates it."""
 
 Ties = Literal["first", "worst"]
 

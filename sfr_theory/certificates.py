@@ -36,7 +36,7 @@ LARGEST_DENOMINATOR = 10**6
 """In rational arithmetic the multipliers of a programme are rounded to fractions with this denominator."""
 
 ENTRIES_AT_ONCE = 100_000
-"""How many coefficients are handed to the solver as one programme; more cost memory and save no time."""
+"""How many coefficients the solver gets as one programme; more would cost memory and save no time."""
 
 
 def lowest_residual(residual: Array, policy: Array) -> Array:

@@ -46,7 +46,7 @@ class Options(Settings):
     """Settings of a run, what it checks and where the results go."""
 
     claim: Annotated[list[str], tyro.conf.UseAppendAction] = field(default_factory=list)
-    """Check this claim only, or every claim whose id begins so: thm1, mb/variance. May be repeated."""
+    """Check only this claim, or every claim whose id begins like this: thm1, mb/variance. May be repeated."""
     json: str | None = None
     """Write all results, with curves, to this file; - is standard output, and then the table goes to standard
     error."""

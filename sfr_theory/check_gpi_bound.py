@@ -5,7 +5,7 @@ perturb its xi, form the GPI policy on the target, evaluate it exactly, compare 
 Theorem 2 is refuted by problems whose errors hide in the kernel of R_i; for a refuted statement the
 smallest counterexample found is shrunk, shown in fractions, and written as a file that reproduces it.
 With --mdp, on a problem of your own, the command also prints what GPI can lose there, by T2' and by the
-certificates that need no truth (`sfr_theory.certificates`).
+certificates that do not need the truth (`sfr_theory.certificates`).
 
 Exit code 0: every statement behaves as expected. 1: one that should hold is violated or, near gamma = 1, left
 undecided by the rounding of float64 (--exact decides it), or one that is false was not refuted although the
@@ -74,10 +74,11 @@ class Options:
     exact: tyro.conf.FlagCreatePairsOff[bool] = False
     """Rational arithmetic, zero tolerance; slower."""
     ties: Ties = "first"
-    """How tied optimal policies and tied GPI actions are broken: the first action, or (with --exact) whatever
-    makes the left side largest. Problems with too many ties to try all keep the first action."""
+    """How ties between optimal policies and between GPI actions are broken: the first action, or (with
+    --exact) whatever makes the left side largest. Problems with too many ties to try all keep the first
+    action."""
     mdp: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
-    """Check a problem of your own instead (repeatable): a JSON file, see `sfr_theory/files.py`."""
+    """Check a problem of your own instead (repeatable): a JSON file; see `sfr_theory/files.py`."""
     approximations: str | None = None
     """The xi~_i of the problem of --mdp, as you have learned them: an NPZ file with one array of shape
     (sources, states, actions, features). They take the place of those in the JSON file."""

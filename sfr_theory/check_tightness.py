@@ -12,8 +12,8 @@ The ratio of a programme is that of a problem built from its solution and evalua
 "sharp" is T2', 2/(1-g) (g d + eps) for V and g times that for Q; "printed" is the paper's constant,
 2/(1-g) (d + eps), with the error read under the target reward, as it must be to hold.
 
-A second table compares T2' with the certificates, which need no truth: how large each is on random problems,
-and how often it is the smallest (`sfr_theory.comparison`).
+A second table compares T2' with the certificates, which do not need the truth: how large each is on random
+problems, and how often it is the smallest (`sfr_theory.comparison`).
 
 Exit code 0: T2' is attained and never exceeded, the paper's constant never reached. 1: one of these fails.
 2: bad input.
@@ -458,7 +458,7 @@ def plot(rows: list[TightnessRow], comparisons: list[BoundComparison], path: str
     markers = {FAMILY: ("o", 80), ENUMERATION: ("x", 40), SEARCH: ("+", 60), RANDOM: (".", 20)}
     curve = np.linspace(1e-3, 0.999, 400)
     for axes, (title, names) in zip(panels, contents, strict=True):
-        # The two ratios of T2' coincide, so that the second one's marks are drawn inside the first one's.
+        # The two ratios of T2' coincide, so the second one's marks are drawn inside the first one's.
         for name, colour, scale in zip(names, colours, (1.0, 0.5), strict=True):
             measure = MEASURES[name]
             allowed = [measure.ceiling(gamma) for gamma in curve]

@@ -42,7 +42,7 @@ _PROOF = frozenset({Verdict.PROVED, Verdict.REFUTED, Verdict.NEEDS_ASSUMPTION})
 
 
 class Method(Enum):
-    """How something was found out: a name, and the verdicts beside "undecided" that it can give."""
+    """How something was found out: a name, and the verdicts that it can give besides "undecided"."""
 
     COQ = ("Coq", _PROOF)  # machine-checked, for all finite sizes
     SYMBOLIC = ("symbolic", _PROOF)  # identities with every number an unknown, at the sizes of the scope

@@ -72,7 +72,7 @@ def run(main: Callable[[Options], int], options: type[Options], module: str, des
 
 
 def one_sentence(what: object) -> str:
-    """On one line, and without all of the letters of a word that is longer than any name."""
+    """On one line, and with words that are longer than any name cut short."""
     words = re.sub(r"\S{400,}", lambda word: f"{word[0][:100]}...{word[0][-50:]}", str(what))
     return " ".join(words.splitlines())
 
@@ -86,7 +86,7 @@ def output_console(json_path: str | None) -> Console:
 
 
 def table(title: str, *columns: str | Column, caption: str | None = None) -> Table:
-    """A table with title and caption on the left; `numbers` makes columns that are no text."""
+    """A table with title and caption on the left; `numbers` makes columns that are not text."""
     return Table(*columns, title=title, title_justify="left", caption=caption, caption_justify="left")
 
 

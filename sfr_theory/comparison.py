@@ -1,4 +1,4 @@
-"""Which bound on what GPI loses is the smallest? Certificates beside T2', on random problems.
+"""Which bound on what GPI loses is the smallest? Certificates against T2', on random problems.
 
 Every family of `sfr_theory.random_mdp` gives the same number of problems, once with exact xi~_i and once with
 errors. Compared are bounds on the loss of V by the same policy, so that the smallest of them is the best

@@ -1,14 +1,14 @@
-"""Functions that Numba compiles once for all processes: stored on disk, checked before they are believed.
+"""Functions that Numba compiles once for all processes: stored on disk, checked before they are trusted.
 
-Numba's own cache notices a change of the file of a function, but not of the files whose functions are
-compiled into it, nor of constants that come from there; and a damaged file of it ends in an unpickling error
+Numba's own cache notices a change in the file of a function, but not in the files whose functions are
+compiled into it, nor in constants that come from there; and a damaged cache file ends in an unpickling error
 or a segmentation fault. So compiled code is kept in a folder of its own,
 
     named by a digest of all sources that count: what was compiled from others is never used;
     with the checksums of its files: what does not match them is removed and compiled again, with a warning.
 
-NUMBA_CACHE_DIR says where the folder is; without it, in the `__pycache__` beside the source. Where that
-cannot be written it is in the user's cache, or a folder for this process alone.
+NUMBA_CACHE_DIR says where the folder is; without it, it is in the `__pycache__` next to the source. Where
+that cannot be written, it is in the user's cache, or a folder for this process alone.
 """
 
 from __future__ import annotations
@@ -78,9 +78,9 @@ def stored(
 ) -> Callable[..., Any]:
     """The function, compiled with Numba's options at first use, or loaded; itself under NUMBA_DISABLE_JIT.
 
-    `more_sources` are the files beside its own that its code comes from. `names` count like them, such as the
-    module of a class in its signature: Numba's index names it, and cannot be read where one file is imported
-    under two names.
+    `more_sources` are the files besides its own that its code comes from. `names` count like them, such as
+    the module of a class in its signature: Numba's index names it, and cannot be read where one file is
+    imported under two names.
     """
     import numba
 

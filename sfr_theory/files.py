@@ -11,7 +11,7 @@ A number is a JSON number or text with a decimal or a fraction. States and actio
 every (state, action) pair must be present. Outcomes that are not listed have probability 0; one that is
 listed twice has the sum.
 
-Approximations may also come as an NPZ file with one array of shape (I, S, A, F), such as a learner writes it.
+Approximations may also come as an NPZ file with one array of shape (I, S, A, F), as a learner writes it.
 Neither format can execute code. Sizes are limited: `sfr_theory.reading` for files, a joint kernel of
 `MAX_KERNEL_ENTRIES`, arrays of `MAX_ARCHIVE_BYTES` once unpacked.
 """

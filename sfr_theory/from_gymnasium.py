@@ -11,7 +11,7 @@ their kind. The vector of that feature is 0 and so must be its reward; then
 
     Q = sum over phi of R(phi) xi(s, a, phi)
 
-is the value of the episodes, and the feature's mass in xi is what the end leaves of 1 / (1 - gamma).
+is the value of the episodes, and that feature's mass in xi is what the episode leaves of 1 / (1 - gamma).
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ ROW_SUM_TOLERANCE = 1e-9
 
 
 class Dynamics(Protocol):
-    """What solvers need to know of an MDP or of a batch of MDPs (batch axes come first)."""
+    """What solvers need to know about an MDP or a batch of MDPs (batch axes come first)."""
 
     @property
     def transition(self) -> Array: ...

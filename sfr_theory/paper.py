@@ -4,7 +4,7 @@ Four tables compare all pairs of agents by Mann-Whitney's U on the total returns
 (fig:barreto_env_results_total_reward, fig:results_total_reward). A p-value is kept as it is printed: three
 digits, or `BELOW` for "< 0.001".
 
-`ahead` of a table lists the pairs (ahead, behind) of which the text says who is ahead: the paragraphs
+`ahead` of a table lists the pairs (ahead, behind) for which the text says who is ahead: the paragraphs
 "Results" of each environment, and the captions that call SFR the highest.
 """
 
@@ -46,15 +46,15 @@ class Table:
         return next(p for first, second, p in self.cells() if {first, second} == {agent, other})
 
     def said_ahead(self, agent: str, other: str) -> str:
-        """Who of a pair the text says is ahead; empty if it does not."""
+        """Which of a pair the text says is ahead; empty if it does not say."""
         return next((first for first, second in self.ahead if {first, second} == {agent, other}), "")
 
     def behind(self, agent: str) -> tuple[str, ...]:
-        """Of whom the text says that the agent is ahead."""
+        """The agents that the text says this agent is ahead of."""
         return tuple(other for other in self.agents if (agent, other) in self.ahead)
 
     def ahead_of(self, agent: str) -> tuple[str, ...]:
-        """Of whom the text says that they are ahead of the agent."""
+        """The agents that the text says are ahead of this agent."""
         return tuple(other for other in self.agents if (other, agent) in self.ahead)
 
 
@@ -84,7 +84,7 @@ OBJECT_GRID = dict(
         strict=True,
     )
 )
-"""Combinations of rates, as printed: one name is no agent of the tables."""
+"""Combinations of rates, as printed: one name is not an agent of the tables."""
 _OBJECT_AHEAD = (
     # Caption of fig:object_collection_env; Results of c:environment_object_collection.
     *_above_all("SFR", OBJECT_AGENTS),

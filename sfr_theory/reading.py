@@ -1,7 +1,7 @@
-"""The one way in which files of others are read: whole, bounded, and refused in a sentence.
+"""The one way in which outside files are read: whole, bounded, and refused in a sentence.
 
-A pipe or a device in the place of a file would never end, and a file may be larger than the memory: what is
-no regular file, or has more bytes than its reader expects at most, is refused before anything is read.
+A pipe or a device in place of a file might never end, and a file may be larger than memory: what is not a
+regular file, or has more bytes than its reader allows, is refused before anything is read.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MAX_BYTES = 256 * 2**20
 
 @contextlib.contextmanager
 def input_errors(path: Path) -> Iterator[None]:
-    """What goes wrong with reading a file, in a sentence."""
+    """What went wrong with reading a file, in a sentence."""
     try:
         yield
     except OSError as error:
@@ -34,7 +34,7 @@ def input_errors(path: Path) -> Iterator[None]:
 
 
 def check_readable(path: Path, limit: int | None = None) -> None:
-    """Refuse what is no file, and what has more than `limit` bytes."""
+    """Refuse what is not a file, and what has more than `limit` bytes."""
     with input_errors(path):
         found = path.stat()
     if stat.S_ISDIR(found.st_mode):

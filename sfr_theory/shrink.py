@@ -4,7 +4,7 @@ A counterexample is a transfer problem on which a bound fails. It is held as (ke
 sources, perturbation), with xi~_i = xi_i + perturbation_i, because a perturbation keeps its meaning when a
 state or a reward changes while xi~_i would not. Greedy descent: try simpler variants (fewer sources, states,
 actions, features; deterministic rows; rounder numbers), keep one as soon as the bound still fails on it, stop
-when none does. Every test is in rational arithmetic; so that the result does not hang on ties or on how
+when none does. Every test is in rational arithmetic; so that the result does not depend on ties or on how
 rounding would break them, GPI actions must be unique and the bound must fail in float64 as well.
 """
 

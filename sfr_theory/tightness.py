@@ -76,7 +76,7 @@ FEASIBILITY_TOLERANCE = 1e-9
 """How far the solver may overstep a constraint of a linear programme."""
 
 PROGRAMMES_AT_ONCE = 128
-"""Linear programmes that are handed to the solver as one; more cost memory and save no time."""
+"""How many linear programmes are handed to the solver as one; more would cost memory and save no time."""
 
 NEIGHBOURS = 12
 """Linear programmes for each step of the local search."""

@@ -1,4 +1,4 @@
-"""The paper's empirical claims, and predictions of ours, judged by results.
+"""The paper's empirical claims, and our own predictions, judged by results.
 
     python -m experiments.analysis.claims
 
@@ -6,7 +6,7 @@ A claim is a conjunction of findings, each about total returns (or those of the 
 
     above      a > b: supported if U says so with p < 0.05, contradicted if it says the opposite
     ahead      a > b without a test, where the paper's own p-value is not significant
-    alike      the paper's criterion for "no difference": p >= 0.05, which is no proof of equality
+    alike      the paper's criterion for "no difference": p >= 0.05, which does not prove equality
     highest    the highest mean of all agents of the paper's table
     ratios     of total returns, by their 95 % bootstrap intervals
 

@@ -1,4 +1,4 @@
-"""What results say beside what the paper prints, as numbers.
+"""What results say, compared with what the paper prints, as numbers.
 
 `sfr_fa.analysis.compare` has what is true of any experiment, and its names are names of this module too; here
 are the paper's settings, its tables (`sfr_theory.paper`) and the experiments about its claims. Tables, pages,
@@ -183,7 +183,7 @@ def whole_ablation(run: Run, setting: str) -> dict[str, dict[str, Summary | None
 
 @dataclass(frozen=True)
 class TimeBesidePaper(general.Time):
-    """Beside the paper's hours; the setting is empty if it is over all levels of non-linearity."""
+    """With the paper's hours; the setting is empty if it is over all levels of non-linearity."""
 
     hours: float | None
     """As printed for one repetition."""

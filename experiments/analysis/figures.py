@@ -112,7 +112,7 @@ def _hover_ratios(run: Run, figure: Figure) -> dict[str, Any]:
 
 @cache
 def environments() -> dict[str, Image.Image]:
-    """Caption -> each environment at the start of an episode; the ground of the racer are its rewards."""
+    """Caption -> each environment at the start of an episode; the racer's ground shows its rewards."""
 
     def rooms(layout: ObjectLayout) -> Any:
         return ObjectCollectionPicture(layout).draw(layout.start, np.zeros(len(layout.objects)))

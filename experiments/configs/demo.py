@@ -7,6 +7,6 @@ CONFIG = ExperimentConfig(
     name="demo",
     title="A small transfer experiment",
     parts=(Part(GENERAL, (Q, SF, SFR)),),
-    # Four repetitions are the fewest of which a two-sided test can tell two agents apart at 5 %.
+    # Four repetitions are the fewest with which a two-sided test can tell two agents apart at 5 %.
     profiles={"smoke": Profile(tasks=12, steps=20_000, repetitions=4)},
 )

@@ -9,8 +9,8 @@ the one-step model. A world is one choice of each:
     SF's fit     L1 (ours), least squares
     MB's rule    delta rule (ours), squares
 
-The places of the objects stay as they are. Sizes are reduced: a ratio of two agents in one world is of few
-repetitions, and what counts is in how many worlds a statement holds and which choice decides that.
+The places of the objects stay as they are. Sizes are reduced: a ratio of two agents in one world rests on
+few repetitions, and what counts is in how many worlds a statement holds and which choice decides that.
 `experiments.analysis.multiverse` reads it; the racer's one choice has a config of its own.
 
 Predicted before the runs, from trials of other seeds: SFR ahead of SF on linear and general tasks in all

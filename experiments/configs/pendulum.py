@@ -1,4 +1,4 @@
-"""Ours: SFR-K in a world of others, Gymnasium's Pendulum with utilities of height and speed.
+"""Ours: SFR-K in a world that others wrote, Gymnasium's Pendulum, with utilities of height and speed.
 
 Three torques push the pendulum, weaker than its weight. Its features are how high it is and how fast it
 turns, both from 0 to 1. Three kinds of utility, each a part of its own:

@@ -1,4 +1,4 @@
-"""Ours: does it matter whether numbers have 32 bits or 64?"""
+"""Ours: does it matter whether numbers have 32 or 64 bits?"""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Ours: the racer with rewards that are no sums over dimensions, and SFR-K, which does not need them to be.
+"""Ours: the racer with rewards that are not sums over dimensions, and SFR-K, which does not need sums.
 
 Three kinds of task, each a part of its own:
 
@@ -7,7 +7,7 @@ Three kinds of task, each a part of its own:
     parity     whether an odd number of three distances is about right
 
 CSFR is given the sum over dimensions that is nearest to the reward function (CSFR-F): with 3 networks of 20
-or of 60 units, and with the one network of 128 that SFR-K has, which tells the code from the network. SFR-K
+or of 60 units, and with the one network of 128 that SFR-K has, which separates code and network. SFR-K
 sums 128 bumps; with 128 or 20 units, with the last policy only, and from scratch in every task. Rates,
 number of bumps and width of its network were chosen in trials of other seeds, which saw some of the mixed
 tasks; the others learn at 0.005, one of the paper's rates.
@@ -61,5 +61,5 @@ CONFIG = ExperimentConfig(
         "ten": replace(PAPER, tasks=10),
         "paper": PAPER,
     },
-    seed=17_000,  # of which no trial has seen anything
+    seed=17_000,  # no earlier trial has used it
 )

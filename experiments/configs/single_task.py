@@ -1,4 +1,4 @@
-"""Discussion: does SFR outperform SF also without transfer? Every task is learned from scratch."""
+"""Discussion: does SFR also outperform SF without transfer? Every task is learned from scratch."""
 
 from dataclasses import replace
 

@@ -2,8 +2,8 @@
 
 Trains a handful of policies of SFR and SF on object collection, and of CSFR and SF on the racer, in about a
 minute, and writes a page that works from a file, without a server or a network. Move the sliders of a reward
-and watch what generalised policy improvement over the stored policies does, beside SF with the closest linear
-reward.
+and watch what generalised policy improvement over the stored policies does, next to SF with the closest
+linear reward.
 
     python -m experiments.live --output live.html
     python -m experiments.live --output part.html --fragment      a <section> for a page of yours
@@ -25,7 +25,7 @@ class Options:
     output: str = "live.html"
     """Where the page goes."""
     fragment: bool = False
-    """A section to include in another page, in place of a page."""
+    """Write a section to include in another page, not a whole page."""
 
 
 def main(options: Options) -> int:

@@ -49,13 +49,13 @@ class Options:
     page: tyro.conf.Positional[str]
     """What `python -m experiments.live` wrote."""
     output: str = "docs/images/live.webp"
-    """The moving picture."""
+    """Where the moving picture goes."""
     frames: int = 9
-    """Per reward."""
+    """Frames for each reward."""
     steps: int = 5
-    """Of the agents, per frame."""
+    """Steps of the agents from frame to frame."""
     width: int = 800
-    """Pixels."""
+    """Width in pixels."""
 
 
 def frame(browser: str, page: str, reward: str, steps: int, folder: Path) -> Image.Image:

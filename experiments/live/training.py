@@ -1,11 +1,11 @@
 """Policies to look at: trained once, valued under any reward afterwards.
 
-Both agents of a world learn the same tasks, one after the other and each from the policy before, with the
+Both agents of a world learn the same tasks, one after another and each from the policy before, with the
 rates of the experiments (`experiments.configs`). SF is given the least-squares weights of rewards that are
 not linear. In object collection, how well policies do once they stop learning differs a lot between seeds,
 since values are affine in the memory and an agent may linger at what it has already collected. So each agent
-got that seed of 0 to 15 with which GPI over its policies collects most, under eleven rewards of the kind that
-the page offers.
+has the seed, of 0 to 15, with which GPI over its policies collects most, under eleven rewards of the kind
+that the page offers.
 """
 
 from __future__ import annotations

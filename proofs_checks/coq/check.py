@@ -5,7 +5,7 @@ theorems of `theorems.THEOREMS` assume: all together first, and one by one only 
 is verified when it assumes nothing ("Closed under the global context") and no file contains a command that
 could hide a gap. Nothing is cached between runs.
 
-Coq is no Python package, so it may be missing; `CoqUnavailableError` then says how to get it.
+Coq is not a Python package, so it may be missing; `CoqUnavailableError` then says how to get it.
 """
 
 from __future__ import annotations

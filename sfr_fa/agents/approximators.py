@@ -5,8 +5,8 @@
                          20 ReLU units; the entries of a group and the actions share them        racer
     SharedNetwork        one network for all of D, whose last layer may learn faster than the others
 
-Any other `nn.Module` of that shape will do: pass a function (ValueShape, Generator) -> module. It must answer
-the same for the same input (no dropout; a probe refuses it), and its buffers are taken for constants.
+Any other `nn.Module` of that shape will do: pass a function (ValueShape, Generator) -> module. It must give
+the same answer for the same input (no dropout; a probe refuses it), and its buffers are taken for constants.
 
 A set of features that grows adds entries to D. A module takes part in that if it has `grown(name, values,
 shape)`: a parameter, or what an optimiser remembers of it, as it is for a larger shape, 0 in all that is new.
@@ -18,7 +18,8 @@ them. Both modules below write their formula once, for any leading axes.
 A new policy starts as a copy of the last one, so exact ties between policies are common, and the first of
 them must win on every machine. Products are therefore summed by `sum`, which treats equal rows alike to the
 bit. Matrix products do not: how BLAS rounds a row depends on its place and on its address in memory. Modules
-of your own may use them; rounding then breaks ties between copies, harmlessly, but not everywhere alike.
+of your own may use them; rounding then breaks ties between copies, harmlessly, but not on every machine
+alike.
 """
 
 from __future__ import annotations
@@ -150,7 +151,7 @@ class SharedNetwork(FeatureSubnetworks):
 
 def offers_stacked(module: nn.Module) -> bool:
     """Whether a module can apply K parameter sets by itself."""
-    return hasattr(type(module), "apply_stacked")  # of the type: a module is slow to say what it lacks
+    return hasattr(type(module), "apply_stacked")  # asked of the type: a module is slow to say what it lacks
 
 
 def stacked_values(module: nn.Module, parameters: Mapping[str, Tensor], states: Tensor) -> Tensor:

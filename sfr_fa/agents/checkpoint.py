@@ -9,7 +9,7 @@ A file is a `.safetensors` archive of the tensors and arrays of a state, each un
     sha256         over all of this
 
 Reading a file never runs code. One that is damaged, foreign, of another version or of something that was
-built otherwise is refused with a sentence, before the reader has changed.
+built differently is refused with a sentence, before the reader has changed.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def write_checkpoint(path: Path, description: Mapping[str, Any], state: Mapping[
 
 
 def read_checkpoint(path: Path, description: Mapping[str, Any]) -> dict[str, Any]:
-    """The state in a file, if it is whole and of what has this description."""
+    """The state in a file, if it is whole and of something with this description."""
     check_readable(path)
     try:
         with safetensors.safe_open(path, framework="numpy") as file:
@@ -160,7 +160,8 @@ def describe(part: Any) -> Any:
 
     Arrays are described by shape and digest, functions and classes by name, generators not at all. A lambda
     or a function within a function has no name of its own: a digest of its code stands for it, with its
-    defaults and what it has enclosed. Another version of Python may compile it otherwise and refuse the file.
+    defaults and what it has enclosed. Another version of Python may compile it differently and refuse the
+    file.
     """
     if isinstance(part, np.generic):
         part = part.item()

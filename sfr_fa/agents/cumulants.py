@@ -10,7 +10,7 @@ Every agent learns value(s, a) = E[ sum_t gamma^t c_t ] in R^D and reads Q(s, a)
     joint code        c_t = z(phi_t), of all dimensions at once            D          SFR-K
 
 The D entries come in `groups` blocks of `size`, one block for each feature dimension that is predicted
-apart; networks give each block a subnetwork. If no cumulant is ever negative, neither is its discounted
+separately; networks give each block a subnetwork. If no cumulant is ever negative, neither is its discounted
 sum, and `nonnegative` says so: agents then clip values at 0 when they read them, never in targets.
 """
 
@@ -119,8 +119,9 @@ class TentCode(_NothingLearned):
     """c_t[k, j] = max(0, 1 - |x_{k,j} - phi_{t,k}| / Delta_k) at U bin centres x (algo:CMFXI).
 
     The centres are x_{k,j} = low_k + j Delta_k for j = 0 ... U_k - 1, from one end of the range to the other.
-    At most two neighbours are active and a block sums to 1, so sum_j f(x_j) c[k, j] is the piecewise linear
-    interpolant of f at phi_k. All blocks have the size of the largest, U; behind its U_k bins one is 0.
+    At most two neighbouring bins are active and a block sums to 1, so sum_j f(x_j) c[k, j] is the piecewise
+    linear interpolant of f at phi_k. All blocks have the size of the largest, U; after
+    its U_k bins a block holds zeros.
     """
 
     space: BoxFeatures
@@ -245,7 +246,7 @@ class OneStepModel:
     """c_t = p~(. | s_t, a_t), a softmax model of the next feature that is kept over all tasks (algo:MBXI).
 
     Each step first moves p~ by SGD with rate beta on the loss of its rule. The squares that the paper prints
-    carry a factor p~_j in their gradient and give up features that are rare; see docs/decisions.md.
+    carry a factor p~_j in their gradient and give up on rare features; see docs/decisions.md.
     """
 
     space: DiscreteFeatures
@@ -271,7 +272,7 @@ class OneStepModel:
         self.optimiser = torch.optim.SGD(self.model.parameters(), lr=rate)
 
     def set_rate(self, rate: float) -> None:
-        """Learn by this rate from now on."""
+        """Learn at this rate from now on."""
         set_rate(self.optimiser, rate)
 
     @property

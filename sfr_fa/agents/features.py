@@ -21,7 +21,7 @@ from sfr_theory.errors import InputError
 
 
 class FeatureMap(Protocol):
-    """phi_t of a checked transition, shape (n,), a member of `space`."""
+    """phi_t of a checked transition, shape (n,), an element of `space`."""
 
     @property
     def space(self) -> FeatureSpace | None: ...

@@ -81,7 +81,7 @@ class GpiAgent:
         agent.values(state, reward)      every stored policy under any reward function
         agent.act(state, reward)         the best action of them all under it
 
-    `sfr_fa.agents.make_agent` builds the agents of the paper; the parts are free to be combined otherwise.
+    `sfr_fa.agents.make_agent` builds the agents of the paper; the parts can be combined in other ways.
     """
 
     def __init__(
@@ -139,7 +139,7 @@ class GpiAgent:
         self.description = {name: describe(part) for name, part in parts.items()}
 
     def _probe_functions(self) -> None:
-        """Refuse a loss or a clip that fails on one value, or answers with something else than it must."""
+        """Refuse a loss or a clip that fails on one value, or returns something other than it must."""
         errors = torch.ones(self.shape.groups, self.shape.size, dtype=self.dtype, requires_grad=True)
         loss = _tried("loss", self.loss, errors)
         if not (isinstance(loss, Tensor) and loss.shape == () and loss.requires_grad):
@@ -160,7 +160,7 @@ class GpiAgent:
     def start_task(self, task: TaskOrFunction | None = None) -> None:
         """Begin the next task: a task, or a function of features.
 
-        Agents that learn the reward function online need not be told it.
+        Agents that learn the reward function online need not be told what it is.
         """
         self._refuse_if_diverged()
         self._refuse_weights_that_are_not_finite()
@@ -202,7 +202,7 @@ class GpiAgent:
             act(state, epsilon=0)       greedy for the current task
             act(state, reward, epsilon=0.1, rng=rng)
 
-        All but the first only ask: they change nothing, and draw from `rng` alone.
+        All but the first are mere queries: they change nothing, and draw from `rng` alone.
         """
         if reward is None and epsilon is None:
             return self._act(state)
@@ -227,7 +227,7 @@ class GpiAgent:
         return explored(greedy_action, epsilon, self.num_actions, self.streams.exploration)
 
     def act_at(self, states: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """`act` at several states by one pass over all policies: the actions, and the policies that chose."""
+        """`act` at several states in one pass over all policies: the actions, and the policies that chose."""
         self.refuse_if_not_ready()
         self._take_in_new_features()
         checked = [check_state(state, self.state_dim, self._largest) for state in states]
@@ -464,7 +464,7 @@ class GpiAgent:
     def load(self, path: str | Path) -> None:
         """Take over what an agent built alike has learned; a file that does not fit is refused.
 
-        Epsilon, learning rates, the loss and the rule of `gpi_policies` may be others than those of the agent
+        Epsilon, learning rates, the loss and the rule of `gpi_policies` may differ from those of the agent
         that was saved: those of this agent count. All else (gamma, features, cumulant, readout, networks and
         their optimiser, clipping, shapes, precision) is part of what the weights mean.
         """
@@ -515,7 +515,7 @@ class GpiAgent:
         return self._all_values_at(self._tensor(state)[None])[:, 0]
 
     def _all_values_at(self, states: Tensor, parameters: Mapping[str, Tensor] | None = None) -> Tensor:
-        """value_k(s_b, a) at states (B, state), unless told with the policies' own weights: (K, B, A, D)."""
+        """value_k(s_b, a) at states (B, state), by default with the policies' own weights: (K, B, A, D)."""
         values = self.policies.values(states, parameters)
         if not _finite(values):
             raise DivergedError(f"the values have diverged after {self.steps_learned} steps; {_ADVICE}")
@@ -523,7 +523,7 @@ class GpiAgent:
 
     def _q(self, values: Tensor, readout: Tensor) -> FloatArray:
         """Q = v . value, clipped where the cumulant allows: (..., D) -> (...)."""
-        # Summed so that equal policies stay equal to the bit (see sfr_fa.agents.approximators).
+        # Summed so that equal policies stay equal bit for bit (see sfr_fa.agents.approximators).
         q: FloatArray = (self.clip(values) * readout).sum(-1).numpy()
         return q
 
@@ -576,7 +576,7 @@ class GpiAgent:
             raise DivergedError(self._failure)
 
     def _refuse_weights_that_are_not_finite(self) -> None:
-        """Only someone else can have written them; GPI over such policies would mean nothing."""
+        """Only code from outside can have written them; GPI over such policies would mean nothing."""
         for name, weights in self.policies.parameters.items():
             finite = np.isfinite(weights.detach().numpy().reshape(len(self.policies), -1)).all(axis=1)
             if not finite.all():

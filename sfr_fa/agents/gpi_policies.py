@@ -1,4 +1,4 @@
-"""Which stored policies take part in GPI: all of them (the paper), or few.
+"""Which stored policies take part in GPI: all of them (the paper), or a few.
 
 A rule is asked when a task starts, with the readouts v_1 ... v_i of all tasks so far, and answers with
 indices; the current policy i always takes part. Theorem 2 says that the policies nearest in reward carry the
@@ -8,7 +8,7 @@ guarantee; its sharp form, that a reward and its positive multiples plus constan
     Nearest(m)     the m earlier policies j with the smallest max |v_i - v_j|
     Bound(m)       those with the smallest min over a > 0, c of max |v_i - a v_j - c|: the least sharp bound
     Recent(m)      the m before i
-    Random(m)      m earlier ones, from a generator seeded by i, so that a resumed run draws alike
+    Random(m)      m earlier ones, from a generator seeded by i, so that a resumed run draws the same
 
 A readout that is learned online says little when its task starts; `Nearest` and `Bound` are for rewards that
 are given. The maximum is over entries of readouts, which for SFR are the rewards of all features.
@@ -93,7 +93,7 @@ def _largest_difference(target: NDArray[Any], source: NDArray[Any]) -> NDArray[A
 
 @dataclass(frozen=True)
 class Nearest(_Few):
-    """Those whose rewards are most like the current task's; the first of equally near ones."""
+    """Those whose rewards are most like the current task's; of equally near ones, the first."""
 
     distance: ClassVar[Callable[..., NDArray[Any]]] = staticmethod(_largest_difference)
 

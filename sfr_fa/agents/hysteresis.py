@@ -1,4 +1,4 @@
-"""Hysteresis of the bootstrap action (T1-H in docs/theory.md), for states that come back. Not in the paper.
+"""Hysteresis of the bootstrap action (T1-H in docs/theory.md), for states that recur. Not in the paper.
 
 Where greedy actions tie, noise decides from step to step which of them is bootstrapped on, and xi swings
 between optimal policies. With this rule policy k keeps one action b of every next state s',

@@ -11,7 +11,7 @@ A *known* reward function R is read where the cumulant needs it:
 An *unknown* one is learned online, R~ by SGD on (r_t - R~(phi_t))^2, and read at the same places. These are
 vectors p_1 ... p_D in R^n with v_d = R~(p_d): the unit vectors, the features, or the bin centres x_j e_k. In
 the first and the last case R~ must be linear, since only then do its values at single coordinates tell all.
-What is fitted where R is known is learned as R~(phi) = v . c(phi) where it is not.
+A readout that is fitted where R is known is learned as R~(phi) = v . c(phi) where R is not known.
 
 A rule (one per agent) starts a readout (one per task).
 """
@@ -103,7 +103,7 @@ class LearnedReadout:
         self.read()
 
     def set_rate(self, rate: float) -> None:
-        """Learn by this rate from now on."""
+        """Learn at this rate from now on."""
         self.learning_rate = rate
         set_rate(self.optimiser, rate)
 
@@ -301,7 +301,7 @@ class AtBins(_SeesFeatures):
 
     code: TentCode
     fit: RidgeFit
-    """For rewards that are no such sums; without fit_points they are refused."""
+    """For rewards that are not such sums; without fit_points they are refused."""
     linear_only = True
 
     @property

@@ -50,7 +50,7 @@ def check_epsilon(schedule: Any, name: str) -> Schedule:
 
 
 def check_rate(schedule: Any, name: str) -> Schedule:
-    """A positive number, or a function of the step that begins with a rate."""
+    """A positive number, or a function of the step whose first value is one."""
     return _checked(schedule, name, positive_number, rate_at)
 
 

@@ -54,7 +54,7 @@ RATES = ("learning_rate", "reward_learning_rate", "model_learning_rate")
 
 @dataclass(frozen=True, kw_only=True)
 class AgentSettings:
-    """What `make_agent` was told. Those that are None are for some agents only, or depend on the agent."""
+    """What `make_agent` was told. Settings that are None are for some agents only, or depend on the agent."""
 
     state_dim: int
     num_actions: int
@@ -83,9 +83,9 @@ class AgentSettings:
     fit_points: FloatArray | None = None
     """Features on which it is fitted; for SF the whole set, if features are discrete."""
     ridge: float | None = None
-    """Of a least-squares fit of rewards (CSFR, SFR-K), 1e-3 if not given."""
+    """The ridge of a least-squares fit of rewards (CSFR, SFR-K), 1e-3 if not given."""
     feature_code: FeatureCode | None = None
-    """z(phi) of SFR-K, as KernelCode.observed(points, 128, rng) of sfr_fa.feature_codes."""
+    """z(phi) of SFR-K, such as KernelCode.observed(points, 128, rng) of sfr_fa.feature_codes."""
     bins: int | tuple[int, ...] | None = None
     """U of the tent code, or a number for each feature dimension; 11 if not given."""
     approximator: Approximator = LinearPerAction
@@ -103,7 +103,7 @@ class AgentSettings:
     from once, as in the paper."""
     hysteresis: Hysteresis | None = None
     """Hysteresis(scale, kappa) keeps the bootstrap action of a state until another is clearly better, so that
-    xi settles where actions tie; for states that come back."""
+    xi settles where actions tie; for states that recur."""
     dtype: torch.dtype = torch.float32
 
     def __post_init__(self) -> None:

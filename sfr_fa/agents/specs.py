@@ -1,4 +1,4 @@
-"""The agents of the paper, and SFR-K of ours (docs/kernel.md), each a row of parts.
+"""The agents of the paper, and our own, CSFR-F and SFR-K (docs/kernel.md), each a row of parts.
 
     features   from the environment, or learned (the -h agents)
     cumulant   what is summed (sfr_fa.agents.cumulants)
@@ -6,9 +6,9 @@
     new task   what a new task does to the stored policies
 
 A part is a `Builder`: a function that builds it from what comes before it and from the settings, together
-with the settings that it needs or takes. So a row tells what it is (what it learns, which rates it has), and
-everybody asks the row. A new agent is a new row: `make_agent`, engines, configs ("module:ROW") and films take
-a row in place of a name.
+with the settings that it needs or takes. So a row says what it is (what it learns, which rates it has), and
+all other code asks the row. A new agent is a new row: `make_agent`, engines, configs ("module:ROW") and films
+take a row in place of a name.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class CumulantBuilder(Builder):
     """A part that is summed."""
 
     family: str = "own"
-    """Agents of one family sum the same and differ in what they are told: a colour in figures."""
+    """Agents of one family sum the same cumulant and differ in what they are told: one colour in figures."""
     space_of: Callable[[FeatureSpace], FeatureSpace] = lambda space: space
     """The feature space that it works on, made from the environment's."""
     from_indicator: Callable[[DiscreteFeatures], FloatArray] | None = None
@@ -254,7 +254,7 @@ class AgentSpec:
 
     @property
     def fits_rewards(self) -> bool:
-        """Whether it fits weights to rewards that are given, in a box on features that occur there."""
+        """Whether it fits weights to given rewards; in a box, on features that occur there."""
         return "fit_points" in self.uses and not self.learns_rewards
 
 

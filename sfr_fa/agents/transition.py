@@ -32,7 +32,7 @@ class Transition:
 def check_state(state: Any, dimensions: int, largest: float, name: str = "the state") -> FloatArray:
     """`state` as float64, if it is a vector of `dimensions` numbers of at most `largest`.
 
-    That is the largest number of the agent's own arithmetic, in which anything larger would be infinite.
+    `largest` is the largest number of the agent's own arithmetic, in which anything larger would be infinite.
     """
     try:
         values = np.asarray(state, dtype=np.float64)

@@ -176,7 +176,7 @@ class BestRates:
     combinations: int
     diverged: int
     trials: int
-    """How many were run, of all combinations; a race runs fewer than the whole grid."""
+    """How many of all combinations were run; a race runs fewer than the whole grid."""
     seconds: float
     whole_grid_seconds: float
     """What all repetitions of all combinations would take."""

@@ -7,7 +7,7 @@ Nothing is trained here. Colours are Okabe and Ito's, which colour-blind people 
 a family (SF, SF-R, SF-4, ...) share a colour and differ in line style, and all differ in their markers, so
 that a figure survives a black and white printer. The same results give the same file, byte for byte.
 
-A figure is drawn once. In a page its SVG stands inside the HTML, with letters as text and colours that follow
+A figure is drawn once. In a page its SVG is part of the HTML, with letters as text and colours that follow
 the page, and `hover` says what is where, for templates/look.js: the numbers under the pointer, and agents
 that are switched off. What belongs to series k of a figure has an id that begins with s{k}-, what is plotted
 in panel k lies in the box plot-{k}, and the key to the series is `legend`.
@@ -75,7 +75,7 @@ class Look:
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure with the name of its file and a caption that says what is seen; drawn when it is needed."""
+    """A figure with the name of its file and a caption that says what it shows; drawn when it is needed."""
 
     name: str
     caption: str

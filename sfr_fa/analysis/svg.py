@@ -1,4 +1,4 @@
-"""Vector pictures made small enough for a page that holds many, and part of it.
+"""Vector pictures made small enough for a page that holds many, and made part of it.
 
 `compact` drops what no reader sees: line breaks and indentation between elements, Matplotlib's description of
 itself, and digits beyond a hundredth of a point. `inline` makes a picture an element of a page: its ids get a

@@ -1,7 +1,7 @@
 """What engines share: the result of a task, the limit of episodes, and state that can be stored.
 
 An engine owns no weights. They are in its agent before and after every task, whichever engine has run it: an
-engine's state can be loaded into the other kind, and the agent can be asked, saved or trained by hand in
+engine's state can be loaded into the other kind, and the agent can be queried, saved or trained by hand in
 between.
 """
 
@@ -63,7 +63,7 @@ class Evaluation:
     ended: NDArray[np.bool_]
     """(episodes,): whether the environment ended the episode; the others were cut off by a limit."""
     gpi_shares: FloatArray
-    """(K,): in which part of all steps each stored policy was followed."""
+    """(K,): the fraction of all steps in which each stored policy was followed."""
 
 
 @dataclass(frozen=True)
@@ -113,10 +113,10 @@ class Trip:
 
 
 class Engine:
-    """Runs tasks one after the other; what was learned carries over.
+    """Runs tasks one after another; what was learned carries over.
 
     engine.run_task(task, steps)      a new task always starts a new episode
-    engine.continue_task(steps)       goes on with it, as if the steps had been asked for at once
+    engine.continue_task(steps)       goes on with it, as if all steps had been asked for in one go
     engine.evaluate(reward)           what the stored policies earn under any reward, without learning
     engine.values(state)              Q_k(s, a) of all stored policies under the current task
     engine.save(path)                 `load` continues bit for bit, in any engine
@@ -146,7 +146,7 @@ class Engine:
         """Learn a new task, or a function of features, for `steps` steps.
 
         `callback(result)` is called every `every` steps, and after the last one, with the result so far. It
-        may evaluate and save; if it returns True, the task stops there. It changes nothing in the numbers.
+        may evaluate and save; if it returns True, the task stops there. It does not change the numbers.
         """
         self._check_steps(steps, every)
         started = time.process_time()
@@ -154,9 +154,9 @@ class Engine:
         return self._go_on(int(steps), callback, every, started)
 
     def continue_task(self, steps: int, callback: Callback | None = None, *, every: int = 1000) -> TaskResult:
-        """Learn the current task for `steps` more steps: the episode in progress, too, goes on.
+        """Learn the current task for `steps` more steps; the episode in progress goes on, too.
 
-        run_task(task, m) and continue_task(n) take the steps of run_task(task, m + n), to the bit. The result
+        run_task(task, m) and continue_task(n) take the steps of run_task(task, m + n) exactly. The result
         is that of the n steps.
         """
         self._check_steps(steps, every)
@@ -238,7 +238,7 @@ class Engine:
         epsilon        how often an action is drawn at random
         episode_steps  an episode is cut off after this many steps, since a greedy policy may run in circles
                        for ever; limits of the environment and of the engine hold, too
-        seed           of noise and exploration, which are those of both engines
+        seed           of noise and exploration, which are the same in both engines
         environment    where; by default in a copy of the engine's
         """
         if task is None and self.task is None:
@@ -313,7 +313,7 @@ class Engine:
         write_checkpoint(Path(path), self.agent.description, self.state_dict())
 
     def load(self, path: str | Path) -> None:
-        """Continue from a file; after one that does not fit all is as before."""
+        """Continue from a file; after one that does not fit, all is as before."""
         state, before = read_checkpoint(Path(path), self.agent.description), vars(self).copy()
         if "agent" not in state:
             raise InputError(f"{path} holds an agent without its engine; load it with engine.agent.load")
@@ -326,7 +326,7 @@ class Engine:
     def _walk(self, steps: int, total_reward: float) -> Walk:
         """The next steps of the current task; counts are left in the agent.
 
-        Rewards are added to `total_reward`, so that they add up alike in pieces and at once.
+        Rewards are added to `total_reward`, so that they add up alike in pieces and in one go.
         """
         raise NotImplementedError
 

@@ -1,4 +1,4 @@
-"""The compiled engine: many steps in one call of the loop, in any world, for agents of parts it knows."""
+"""The compiled engine: many steps in one call of the loop, in any world, for agents of known parts."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def make_engine(
     environment  one environment, or a Gymnasium vector environment of several (sfr_fa.engines.several)
     agent        a name or AgentSpec, built here with `settings` (see `sfr_fa.agents.make_agent`), or an agent
                  that was built with the same `seed=Streams`
-    seed         of all randomness, which is that of repetition 0 of a run with this seed; or Streams
+    seed         of all randomness, the same as for repetition 0 of a run with this seed; or Streams
     limit        of episodes, beyond the environment's own
     gpi_filter   whether the compiled engine skips policies that provably lose; it changes speed only
     """

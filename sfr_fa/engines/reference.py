@@ -1,7 +1,7 @@
 """The reference engine: any Gymnasium environment whose info has features, any agent, step by step.
 
-The environment is told its task by `reset(options={"task": task})`. One that does not listen rewards by
-another function than the agent is told, which the first step of a task shows.
+The environment is told its task by `reset(options={"task": task})`. One that does not listen rewards by a
+different function than the agent was told, which the first step of a task shows.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class ReferenceEngine(Engine):
 def seed_all(environment: Any, noise: np.random.Generator) -> None:
     """Make what follows depend on `noise` alone, from which nothing is drawn here.
 
-    An environment may have generators beside `np_random`, which follow the seed of a reset.
+    An environment may have generators besides `np_random`, which follow the seed of a reset.
     """
     environment.reset(seed=int(copy.deepcopy(noise).integers(2**31)))
     environment.unwrapped.np_random = noise

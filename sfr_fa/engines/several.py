@@ -1,12 +1,13 @@
 """Several environments at once: a Gymnasium vector environment in the reference engine.
 
 All N environments have the same task. A step of the vector environment is N steps of the agent: it acts at
-the N states by one pass over all stored policies, and then learns from the N transitions, one after the
+the N states in one pass over all stored policies, and then learns from the N transitions, one after the
 other. With `replay=Replay(batch=B, every=N)` that is one minibatch per step of the vector environment.
 
 Environments that end an episode are reset by the vector environment, in its next step (Gymnasium's default);
-that step is none of the agent's. Noise is the environments' own: a task begins with `reset(seed=...)`, drawn
-from the stream of the environment, so that `AsyncVectorEnv` gives what `SyncVectorEnv` gives.
+that step does not count as one of the agent's. Noise is the environments' own: a task begins with
+`reset(seed=...)`, drawn from the stream of the environment, so that `AsyncVectorEnv` gives what
+`SyncVectorEnv` gives.
 """
 
 from __future__ import annotations
@@ -133,7 +134,7 @@ STATES, NUMBERS, FLAGS = "states", "numbers", "True or False"
 def checked_steps(
     answer: Any, count: int
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_], NDArray[np.bool_], list[Any]]:
-    """What `step` of `count` environments returned, with features (or None) in the place of info.
+    """What `step` of `count` environments returned, with features (or None) in place of info.
 
     The agent checks single states and features.
     """

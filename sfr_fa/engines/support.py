@@ -66,7 +66,7 @@ def _unsupported_wrapper(environment: gymnasium.Env[Any, Any]) -> str | None:
 
 
 def _unsupported_world(environment: gymnasium.Env[Any, Any]) -> str | None:
-    """Why an environment cannot be compiled: it is no world, or does more than its world."""
+    """Why an environment cannot be compiled: it is not a world, or does more than its world."""
     kind = type(environment.unwrapped)
     if not issubclass(kind, WorldEnv):
         return f"{kind.__name__} is not made of a world (sfr_fa.environments.world_env)"

@@ -6,9 +6,9 @@ computes features with a function of the transition. Both report them as our own
 (`sfr_fa.environments.feature_env`), so every agent can learn on them.
 
 A utility is a function of the features of *one step*, and what an agent maximises is the expected discounted
-sum of utilities, E[sum_t gamma^t u(phi_t)]. Multi-objective learning also knows utilities of returns,
+sum of utilities, E[sum_t gamma^t u(phi_t)]. Multi-objective learning also has utilities of returns,
 u(E[sum_t gamma^t phi_t]) (SER) and E[u(sum_t gamma^t phi_t)] (ESR). They agree for linear u; for others they
-are different problems, and not those that these agents solve.
+are different problems, which these agents do not solve.
 
 `OneHot` makes states of whole numbers (cells, counts, flags) into indicators, for which linear values are a
 table.
@@ -112,8 +112,8 @@ class OneHot(gymnasium.ObservationWrapper, RecordConstructorArgs):
     """Observations of whole numbers as indicators: one 1 for each block of dimensions, in float32.
 
     `blocks` lists the dimensions whose values are counted together: [[0, 1], [2]] is an indicator of the pair
-    (x_0, x_1) beside one of x_2. By default all dimensions are one block, so that linear values are a table
-    with an entry for each state.
+    (x_0, x_1) followed by one of x_2. By default all dimensions are one block, so that linear values are a
+    table with an entry for each state.
     """
 
     LARGEST = 100_000

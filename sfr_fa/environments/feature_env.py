@@ -7,7 +7,7 @@ A step returns the scalar reward R(phi) of the current task, and in `info`
 
 The task is given to the constructor, to `set_task`, or to `reset(options={"task": task})`; it holds until
 the next one is given. Changing it changes rewards only, never the path of the agent. A function of features
-will do for a task.
+will do as a task.
 """
 
 from __future__ import annotations

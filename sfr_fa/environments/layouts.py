@@ -5,10 +5,10 @@ puts walls of width 0.04 on x = 1/2 and y = 1/2, with two doors each, and twelve
 of a 13 x 13 grid (docs/decisions.md).
 
 A layout is refused if an object or the start is in a wall, if two objects overlap, if an object lies where it
-is taken before the first step or never (at the start, in the goal area), or if the goal or an object cannot
-be reached. Reachability is decided by a flood fill over points start + h (i, j), where h divides the step
-length (by ten, unless steps are tiny), with moves of every multiple of h within three standard deviations
-of the step length: the points the agent can be near.
+would be taken before the first step or never (at the start, in the goal area), or if the goal or an object
+cannot be reached. Reachability is decided by a flood fill over points start + h (i, j), where h divides the
+step length (by ten, unless steps are tiny), with moves of every multiple of h within three standard
+deviations of the step length: the points the agent can be near.
 """
 
 from __future__ import annotations

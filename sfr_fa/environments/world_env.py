@@ -1,4 +1,4 @@
-"""A Gymnasium environment made of a world (`sfr_fa.kernels.world`): one home for its dynamics.
+"""A Gymnasium environment made of a world (`sfr_fa.kernels.world`): one place for its dynamics.
 
     env = WorldEnv(world, state_dim=25, num_actions=4, feature_space=DiscreteFeatures(vectors))
 

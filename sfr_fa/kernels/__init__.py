@@ -29,10 +29,10 @@ _HERE = Path(__file__).parent
 @functools.cache
 def loop_for(world: type, loop: Loop = run_task) -> Loop:
     """A loop, compiled for worlds of a class at first use, or loaded."""
-    # Without the lock of the interpreter, so that Ctrl-C and progress are served meanwhile.
+    # Without the interpreter lock, so that Ctrl-C and progress are handled meanwhile.
     options = {"nogil": True, **UNCHECKED}
     source = _source_of(world)
-    # A class of a script is another one in every process, and is never found again.
+    # A class defined in a script is a new one in every process, and is never found again.
     if source is None or world.__module__ == "__main__":
         compiled: Loop = numba.njit(**options)(loop)
         return compiled

@@ -29,7 +29,7 @@ LARGEST_ERROR = 1e18
 """Beyond this, learning has diverged, in both engines at the same step; the squares of errors up to here are
 finite in float32, and so are weights that have learned from them."""
 FOR_PYTHON_ONLY: dict[str, Any] = {"no_cfunc_wrapper": True}
-"""No entry point for C: nobody needs one, and it takes time to compile."""
+"""No entry point for C: nothing needs one, and it takes time to compile."""
 UNCHECKED: dict[str, Any] = {**FOR_PYTHON_ONLY, "boundscheck": False}
 """Our own indices are not checked, whoever calls."""
 

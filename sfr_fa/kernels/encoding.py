@@ -28,7 +28,7 @@ FloatArray = NDArray[np.float64]
 def write_interval_code(x: float, centres: FloatArray, sigma: float, code: FloatArray) -> None:
     """code[i] = g_i(x) = exp(-(x - c_i)^2 / sigma) on a line.
 
-    A loop, in Python as in compiled code: both call the same exp, so that their codes agree to the bit.
+    A loop, in Python as in compiled code: both call the same exp, so that their codes agree bit for bit.
     """
     for i in range(len(centres)):
         along = x - centres[i]

@@ -2,7 +2,7 @@
 
 A state is s = (p, m): p are the radial basis functions of a position, m the memory bits and the constant.
 Within a cell of the square the codes p are nearly in a space of few dimensions, with a basis U_1 ... U_r.
-For *any* numbers c_j, with the rest e = p - sum_j c_j U_j, and any reference weights theta',
+For *any* numbers c_j, with the remainder e = p - sum_j c_j U_j, and any reference weights theta',
 
     theta . s  =  theta_m . m + sum_j c_j U_j . theta_p + theta' . e + (theta_p - theta') . e,
 
@@ -33,8 +33,8 @@ The bound grows with |v| and |theta| as the values do. A column's sum_d |v_d| n_
 the readout change, not at every state.
 
 **Learning.** Source policies learn too, one action per step. The tables of a cell are made when it is first
-visited in a task; each later visit reads the actions again that were updated since the last one, which a log
-of all updates tells. The policy of the current task is evaluated at every step anyway.
+visited in a task; each later visit rereads the actions that were updated since the last one, as a log of all
+updates tells. The policy of the current task is evaluated at every step anyway.
 
 Tables run along outputs d, then actions a, then policies, so that inner loops are long; policies are padded
 to whole vector registers.
@@ -55,7 +55,7 @@ CELLS = 10
 RANK = 6
 """Dimensions of the basis of a cell; six hold all quadratic functions."""
 MANY_OUTPUTS = 16
-"""With so many outputs D exact values are expensive, and r = RANK; with fewer r = FEW, for cheap bounds."""
+"""From this many outputs D on, exact values are expensive, and r = RANK; below, r = FEW, for cheap bounds."""
 FEW = 4
 LANES = 16
 """Tables are padded to a multiple of this many entries, a whole number of vector registers."""

@@ -6,7 +6,7 @@ A policy is a matrix of rows theta_{a,d}, action by action, over states s padded
     value(s, a)_d = theta_{a,d} . s            Q(s, a) = sum_d v_d clip(value(s, a)_d)
 
 Every value that GPI compares comes from `policy_values`, whose rounding depends on the policy's numbers only
-and not on its place among the others: equal policies have equal values to the bit, whoever asks for them.
+and not on its place among the others: equal policies have equal values, bit for bit, whoever asks for them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def dot(x: Reals, y: Reals) -> float:
 def policy_values(theta: Reals, k: int, first: int, last: int, state: Reals, values: Reals) -> None:
     """values[k, r] = theta[k, r] . s for rows first <= r < last, both multiples of ROWS_AT_ONCE.
 
-    Indices are unsigned: signed ones may count from the end, and looking after that costs time.
+    Indices are unsigned: signed ones may count from the end, and checking for that costs time.
     """
     policy, r, end = np.uintp(k), np.uintp(first), np.uintp(last)
     one, zero = np.uintp(1), state[0] - state[0]

@@ -3,7 +3,7 @@
 `run_task` is algo:QL, algo:sfql, algo:MFXI, algo:MBXI and algo:CMFXI in one loop; its sections carry the
 lines of the listings in the order of `sfr_fa.agents.gpi_agent`. A world (`sfr_fa.kernels.world`), its rewards
 and the stored policies (`sfr_fa.kernels.values`) are parts that the types of the arguments choose: each
-combination is compiled once. What else tells agents apart is data, so that one compilation serves them all.
+combination is compiled once. What else tells agents apart is data, so one compilation serves them all.
 
 Two things differ from a literal transcription, and neither changes a number:
 
@@ -62,7 +62,7 @@ OF_BUMPS, OF_WAVES, OF_CELLS = range(6, 9)
 GIVEN, LINEAR, MLP = range(3)
 """Where the readout comes from: the task, or a reward model."""
 FINISHED, DIVERGED, OUTSIDE = range(3)
-"""How a task ended: after all its steps, with numbers that are not finite, or with features not declared."""
+"""How a task ended: after all its steps, with numbers that are not finite, or with undeclared features."""
 
 
 # --- Rewards --------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ adding a few of its rows. A layer adds four inputs at a time, so their number is
 multiple of four; the gradient of padding is 0, so it stays 0.
 
 **Ties.** An output is b + x_0 w_0 + x_1 w_1 + ..., added in this order for every policy, whether it is
-evaluated alone or with all others: equal weights give equal values to the bit.
+evaluated alone or with all others: equal weights give equal values, bit for bit.
 
 **Projected heads.** Without clipping Q_k(s, a) = sum_{g,j} v_{g,j} value(s, a)_{g,j} is linear in h', with
 weights P_{k,a} = W_3^T v: comparing policies takes A times H_2 products each, however large their cumulant
@@ -143,7 +143,7 @@ def new_gradients(networks: Networks) -> Gradients:
 
 # --- Values ---------------------------------------------------------------------------------------
 #
-# Indices are unsigned: signed ones may count from the end, and looking after that costs as much as adding.
+# Indices are unsigned: signed ones may count from the end, and checking for that costs as much as adding.
 
 
 @part()
@@ -194,7 +194,7 @@ def relu(values: Reals, first: int, size: int) -> None:
 
 @part()
 def evaluate_hidden(networks: Networks, first: int, last: int, state: Reals, values: Activations) -> None:
-    """Hidden layers of policies first <= k < last at a state; the same to the bit in any grouping."""
+    """Hidden layers of policies first <= k < last at a state; bit for bit the same in any grouping."""
     shape, hidden1, hidden2 = networks.shape, values.hidden1, values.hidden2
     H_1, H_2 = shape.units1, shape.units2
     begin, size = first * shape.groups, (last - first) * shape.groups
@@ -387,7 +387,7 @@ def descend(
     """theta_k += rate * error . d value(s, a) / d theta_k: SGD on |error|^2, with rate = 2 alpha.
 
     W_3 and b_3 learn `head` times as fast. error (G U,); `values` holds the hidden activations at the state,
-    those of policy k in the place of policy `slot`.
+    those of policy k in place of policy `slot`.
     """
     shape = networks.shape
     G, H_1, H_2, H_3 = shape.groups, shape.units1, shape.units2, shape.outputs

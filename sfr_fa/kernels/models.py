@@ -1,4 +1,4 @@
-"""What an agent learns beside its values: reward models R~(phi), the one-step model p~, feature codes.
+"""What an agent learns besides its values: reward models R~(phi), the one-step model p~, feature codes.
 
     linear     R~(phi) = phi . w
     MLP        R~(phi) = w_2 . relu(W_1 phi + b_1) + b_2

@@ -41,7 +41,7 @@ class NetworkValues(NamedTuple):
     floor: float
     """Values are clipped there when they are read: 0, or minus infinity."""
     head: float
-    """How many times as fast as the layers below the last layer learns."""
+    """How many times as fast as the layers below it the last layer learns."""
     projects: bool
     """Whether heads are projected: values are not clipped, and the readout stays as it is for the task."""
     heads: Reals

@@ -1,7 +1,7 @@
 """Experiments that can be killed at any moment: trials as data, a folder of results, workers.
 
     config      what is run: ExperimentConfig unfolds into trials
-    trial       how one trial is built and run, resumable to the bit
+    trial       how one trial is built and run, resumable bit for bit
     store       the folder of a run: finished trials, checkpoints, locks
     workers     who runs the trials: this process, local workers, Dask, Slurm
     estimates   what it will take

@@ -5,13 +5,13 @@
     Profile            how much of it: tasks, steps, repetitions
     grid               all combinations of an agent's rates
 
-It unfolds into trials, and these are all that the runner sees:
+It unfolds into trials, which are all that the runner sees:
 
     Trial              Setting, AgentSetup and repetition: all that determines a result
 
 A config is a Python file or module with one value, CONFIG. What comes with the package is known by its name;
 your own environments, samplers of tasks, agents, networks and so on are "module:attribute", and the module
-may lie beside the config.
+may be in the folder of the config.
 """
 
 from __future__ import annotations
@@ -240,7 +240,7 @@ class AgentSetup(_Named):
     feature_code: str | None = field(default=None, metadata={"later": True})
     """"bumps 128" or "cells 128", with centres among features of random steps, for SFR-K."""
     approximator: str | None = field(default=None, metadata={"later": True})
-    """In place of the setting's."""
+    """Used in place of the setting's."""
     bins: int | tuple[int, ...] | None = field(default=None, metadata={"later": True})
     """U of the tent code, or a number for each feature dimension, for CSFR."""
 
@@ -274,9 +274,9 @@ class FeatureLearning(_Plain):
     tasks: int = 20
     iterations: int = 1_000_000
     drop_zero_rewards: float = 0.75
-    """Part of the transitions with reward 0 that is left out."""
+    """Fraction of the transitions with reward 0 that is left out."""
     keep: float = 1.0
-    """Part of all transitions that is used; the racer's two million would not fit into memory."""
+    """Fraction of all transitions that is used; the racer's two million would not fit into memory."""
     q_learning_rate: float = 0.005
 
 
@@ -451,7 +451,7 @@ def load_config(source: str) -> ExperimentConfig:
         if path.suffix == ".py":
             if not path.is_file():
                 raise InputError(f"there is no file {path}")
-            # What the config names as "module:attribute" may lie beside it.
+            # What the config names as "module:attribute" may be in its folder.
             sys.path.insert(0, str(path.resolve().parent))
             spec = importlib.util.spec_from_file_location(f"config_{file_name(path.stem)}", path)
             assert spec is not None

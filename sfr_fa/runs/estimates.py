@@ -78,7 +78,7 @@ def measured_seconds(trial: Trial, folder: RunFolder) -> float | None:
 
 
 def rough_seconds(trial: Trial, engine: str, weights: int, policies: int) -> float:
-    """What a trial takes whose agent has stored this many policies of this many weights in the end."""
+    """What a trial takes if its agent has stored this many policies of this many weights in the end."""
     if engine == "compiled":
         per_policy = PER_POLICY.get(trial.setting.approximator, PER_POLICY_OF_NETWORKS) * weights
         per_step = COMPILED[0] + COMPILED[1] * weights

@@ -1,6 +1,6 @@
 """Runs as figures, tables and claims see them: read from disk, checked, grouped by setting and agent.
 
-    find(results)   every run below a folder: published tables, NAME.json beside NAME.csv, and folders of
+    find(results)   every run below a folder: published tables, NAME.json next to NAME.csv, and folders of
                     trials, NAME/PROFILE with a manifest.json
     load(path)      its usable trials, and sentences about the others
 
@@ -8,8 +8,8 @@ A trial is used if its checksums match, if it is what the manifest says it is (s
 repetition, seed, size: a label swapped in a result file is noticed even under a fresh checksum), if it has
 all its tasks, and if it did not diverge. What is left out is said: `problems` are contradictions in the
 files, `notes` are repetitions that are missing or diverged, and `not_run` are agents that nobody has started,
-which is not an error. An agent that was tried with several rates is shown at the best, by mean total return
-as in the paper.
+which is not an error. An agent that was tried with several rates is shown at the best ones, by mean total
+return as in the paper.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ def load(path: Path) -> Run:
     finished = publish.from_folder(path) if is_folder else publish.read(path)
     with known_content(path, "a run"):
         found = _run(path, finished)
-        # All that it will be asked.
+        # All that it will be asked for.
         _ = (found.size, found.title, found.is_grid, found.commits, found.fingerprint, found.provenance.get)
         for setting in found.settings:
             found.environment(setting)

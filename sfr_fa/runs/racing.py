@@ -12,7 +12,7 @@ that had been observed four times (a moderated t statistic; Smyth 2004). t is th
 distribution with 4 + r - 1 degrees of freedom at ERROR, shared evenly among the rounds, since each of them
 can drop the best combination by mistake. Those that are left get more repetitions, and in the last round all.
 
-`plan` is a function of the results there are: what to run next, what was dropped when and why, and the
+`plan` is a function of the results so far: what to run next, what was dropped when and why, and the
 winner once nothing is left to run. A race that was stopped is resumed by asking again.
 """
 
@@ -45,7 +45,7 @@ def rounds_of(repetitions: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class Dropped(Generic[Combination]):
-    """A combination that fell behind."""
+    """A combination that fell behind and was dropped."""
 
     combination: Combination
     repetitions: int

@@ -9,7 +9,7 @@
 
 A trial is finished when its JSON is there: it is written last and holds the SHA-256 of the CSV. Files appear
 whole or not at all (written under another name, then renamed) and are never replaced by other content. Times
-are in the JSON only, under a digest of their own, so that all else can be compared to the bit.
+are in the JSON only, under a digest of their own, so that all else can be compared bit for bit.
 """
 
 from __future__ import annotations
@@ -540,7 +540,7 @@ def grid_points(
 
     A result says what its `trial` was, its `total_return`, its `seconds` and whether it `diverged`.
     `planned` says how many combinations each agent has: a grid of which some were not run has no winner yet.
-    Nor has one of unequal numbers of repetitions, unless they are those of a finished race.
+    Nor has one with unequal numbers of repetitions, unless they are those of a finished race.
     """
     groups: dict[tuple[str, str], dict[str, list[Any]]] = {}
     for result in results:

@@ -1,4 +1,4 @@
-"""One trial: an agent with given rates learns the tasks of one repetition, resumable to the bit.
+"""One trial: an agent with given rates learns the tasks of one repetition, resumable bit for bit.
 
 A trial is data (sfr_fa.runs.config). Everything random in it comes from streams that depend on (seed,
 repetition, name) only: those of `sfr_fa.streams`, and
@@ -12,7 +12,7 @@ gives the same numbers as if nothing had happened; a checkpoint that is damaged 
 before it.
 
 Learned features (SF-h, CSFR-h) come from the Q agent of the same repetition. Its first tasks are run again,
-which takes less time than storing some million states, and the environment is stepped through its actions.
+which takes less time than storing millions of states, and the environment is stepped through its actions.
 """
 
 from __future__ import annotations
@@ -284,7 +284,7 @@ OnTask = Callable[[TaskRow], None]
 
 @dataclass
 class _Progress:
-    """What a trial has produced so far: the content of a checkpoint beside the engine."""
+    """What a trial has produced so far: the content of a checkpoint apart from the engine."""
 
     rows: list[TaskRow] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)

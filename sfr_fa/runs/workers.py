@@ -45,7 +45,7 @@ from sfr_theory.atomic import output_errors
 from sfr_theory.errors import InputError
 
 ATTEMPTS = 3
-"""How many times a trial is tried if it fails for a reason that may pass, and its worker may die."""
+"""How many times a trial is tried if it fails for a reason that may pass, or if its worker dies."""
 MAY_GO_AWAY = (OSError, MemoryError)
 POLL_SECONDS = 0.5
 
@@ -75,7 +75,7 @@ class Job:
     folder: str
     tensorboard: str | None = None
     stop_file: str | None = None
-    """A worker that finds this file after a task stops: so a run ends where it cannot send signals."""
+    """A worker that finds this file after a task stops: how a run ends where it cannot send signals."""
 
     def run(self) -> TrialOutcome:
         """Run the trial to its end, again after errors that may pass; others would only recur."""
@@ -144,7 +144,7 @@ def run_here(jobs: Sequence[Job], refresh: Callable[[], None]) -> Iterator[Trial
 def leave_at_once(code: int) -> None:
     """End the process now if a trial is still computing; do nothing otherwise.
 
-    Compiled code does not listen, and to wait for the end of its task may take long. Nothing is lost but that
+    Compiled code does not listen, and waiting for the end of its task may take long. Nothing is lost but that
     task: what is on the disk is whole at every moment.
     """
     if any(thread.name == TRIAL_THREAD for thread in threading.enumerate()):

@@ -239,7 +239,7 @@ def _overestimate_run(source_step: Schedule, settings: Settings) -> tuple[Array,
 def covered_by_theorem_1(settings: Settings, frozen: Schedule = FROZEN) -> CheckResult:
     """The same over-estimate, frozen and updated as the listings do: only the first misleads.
 
-    `frozen` is the rate of the stored policy that counts as frozen; with one that learns nothing is left.
+    `frozen` is the rate of the stored policy that counts as frozen; with one that learns, nothing is left.
     """
     example, stored = frozen_overestimate()
     reward, iterations = example.reward, 40

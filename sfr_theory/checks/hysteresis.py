@@ -56,7 +56,7 @@ OMEGA, KAPPA = 0.8, 0.2
 """Step sizes n^-omega and thresholds t^-kappa: kappa < omega - 1/2."""
 SOURCES = 2
 TIE = 1e-9
-"""Actions whose values differ by less, relative to max|R|/(1-gamma), are tied."""
+"""Actions whose values differ by less than this, relative to max|R|/(1-gamma), are tied."""
 
 
 def with_twins(instance: Instance) -> Instance:

@@ -10,8 +10,8 @@ refutation: no finite run refutes a limit.
 
 **The control.** Constant step sizes break the conditions: their error falls, too, and then levels off at the
 size of the noise. Until it has, nothing tells it from one that converges. So the control walks the same paths
-of the same MDPs, and a run whose control meets the criterion as well is too short: INCONCLUSIVE, which is no
-failure of the command if nothing else speaks against convergence. Where there is no noise, and the control
+of the same MDPs, and a run whose control meets the criterion as well is too short: INCONCLUSIVE, which is not
+a failure of the command if nothing else speaks against convergence. Where there is no noise, and the control
 reaches round-off, it tells nothing.
 """
 
@@ -76,7 +76,7 @@ class Settings:
     """Steps of a learning path. Convergence is judged over the last two decades; with a gamma near 1 or many
     states a verdict may be INCONCLUSIVE until there are more. Without Numba a step takes some hundred times
     longer, and the default run several minutes. --steps 20000 is quick; it is too short to tell convergence
-    from constant step sizes, which is said and is no failure."""
+    from constant step sizes, which is reported and is not a failure."""
     gamma: float = 0.9
     """Discount of the random MDPs, in [0, 1). The examples have their own."""
     beta: float = 0.1
