@@ -5,8 +5,8 @@ with R(phi). Phi is either a set of F distinct vectors, so that R and xi(s, a, .
 or a box [low, high], on which the C-SFR agents discretise each dimension. An agent is told Phi; a feature
 outside it is an error of the environment and is reported as one, unless the set may grow.
 
-A discrete feature is recognised within TOLERANCE of its declared vector: 0.7 in float32 is 0.7, and 0.1 + 0.2
-is 0.3.
+Features are recognised within TOLERANCE: 0.7 in float32 is 0.7, and 0.1 + 0.2 is 0.3. Of a set that is the
+declared vector; in a box the edge, for features that lie no farther outside.
 """
 
 from __future__ import annotations
@@ -205,17 +205,22 @@ class BoxFeatures(KeepsArraysReadOnly):
         """n, the length of a feature vector."""
         return self.low.size
 
+    @property
+    def tolerance(self) -> FloatArray:
+        """(n,): how far outside a feature counts as the edge."""
+        return TOLERANCE * np.maximum(1.0, np.maximum(np.abs(self.low), np.abs(self.high)))
+
     def check(self, features: Any) -> FloatArray:
         """`features`, shape (..., n), as float64; all of them are in the box."""
         values = _numbers(features, self.dimensions)
-        inside = (self.low <= values) & (values <= self.high)  # false for NaN
+        inside = (self.low - self.tolerance <= values) & (values <= self.high + self.tolerance)  # not NaN
         if not inside.all():
             place = tuple(int(i) for i in np.argwhere(~inside)[0])
             k = place[-1]
             raise InputError(
                 f"feature {k} is {values[place]}; it must lie between {self.low[k]} and {self.high[k]}"
             )
-        return values
+        return np.clip(values, self.low, self.high)
 
 
 FeatureSpace = DiscreteFeatures | BoxFeatures
@@ -228,9 +233,13 @@ def _same(vector: FloatArray, vectors: FloatArray) -> NDArray[np.bool_]:
 
 def _numbers(features: Any, dimensions: int) -> FloatArray:
     try:
-        values = np.asarray(features, dtype=np.float64)
+        given = np.asarray(features)
+        # NumPy would read text, and leave out imaginary parts.
+        if given.dtype.kind not in "fiubO":
+            raise TypeError
+        values = given.astype(np.float64)
     except (TypeError, ValueError):
-        raise InputError(f"features must be numbers, not {features!r}") from None
+        raise InputError(f"features must be real numbers, not {features!r}") from None
     if values.ndim == 0 or values.shape[-1] != dimensions:
         raise InputError(
             f"features have shape {values.shape}; the last axis must have the {dimensions} feature dimensions"

@@ -130,6 +130,10 @@ class Options:
         for repetition in self.repetitions:
             if not 0 <= repetition < count:
                 raise InputError(f"there is no repetition {repetition}; they are 0 to {count - 1}")
+        if self.race and self.repetitions:
+            raise InputError("--race chooses the repetitions itself; leave out --repetitions")
+        if self.race and count < 2:
+            raise InputError(f"--race needs at least 2 repetitions; the profile {self.profile!r} has {count}")
         chosen = tuple(
             trial
             for trial in config.trials(self.profile)
@@ -214,13 +218,16 @@ def main(options: Options) -> int:
 
 
 def race_rounds(folder: RunFolder, trials: Sequence[Trial]) -> Iterator[list[Trial]]:
-    """The trials that each round of a race still needs, judged by the results there are (`racing.plan`)."""
+    """The trials that each round of a race still needs, judged by the results there are (`racing.plan`).
+
+    A trial that is not there, since its files are damaged, or that has failed ends the race of its agent.
+    """
     grids: dict[tuple[str, str], dict[str, dict[int, Trial]]] = {}
     for trial in trials:
         place = grids.setdefault((trial.setting.name, trial.agent.label), {})
         place.setdefault(rates_text(trial.agent.rates), {})[trial.repetition] = trial
-    rounds = rounds_of(max(trial.repetition for trial in trials) + 1)
-    before: list[Trial] = []
+    rounds = rounds_of(max((trial.repetition for trial in trials), default=1) + 1)
+    asked: set[str] = set()
     while True:
         batch: list[Trial] = []
         for combinations in grids.values():
@@ -234,12 +241,15 @@ def race_rounds(folder: RunFolder, trials: Sequence[Trial]) -> Iterator[list[Tri
                 )
                 for rates, repetitions in combinations.items()
             }
-            batch += [combinations[rates][k] for rates, k in plan(finished, rounds).to_run]
-        # A trial that failed would be asked for again and again.
-        if not batch or batch == before:
+            batch += [
+                combinations[rates][k]
+                for rates, k in plan(finished, rounds).to_run
+                if k in combinations[rates] and combinations[rates][k].key not in asked
+            ]
+        if not batch:
             return
         yield batch
-        before = batch
+        asked |= {trial.key for trial in batch}
 
 
 def _summary(

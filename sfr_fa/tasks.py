@@ -397,7 +397,7 @@ def _rewards_by_function(
         raise
     except (IndexError, TypeError, ValueError) as error:
         try:
-            return checked_rewards(function(values), name, shape)
+            return checked_rewards(function(entries.copy()), name, entries.shape[:1]).reshape(shape)
         except (IndexError, TypeError, ValueError):
             raise InputError(
                 f"{name} fails for features of shape {entries.shape[1:]}: {type(error).__name__}: {error}; "

@@ -158,7 +158,8 @@ def unpack(value: Any, arrays: Arrays) -> Any:
 def describe(part: Any) -> Any:
     """What a part is made of, as JSON: two agents whose weights mean the same are described alike.
 
-    Arrays are described by shape and digest, functions and classes by name, generators not at all. A lambda
+    Arrays are described by shape and digest, functions and classes by name, generators not at all, other
+    objects by their class and attributes, except for private ones, which may be caches. A lambda
     or a function within a function has no name of its own: a digest of its code stands for it, with its
     defaults and what it has enclosed. Another version of Python may compile it differently and refuse the
     file.
@@ -197,7 +198,21 @@ def describe(part: Any) -> Any:
         return {"class": type(part).__qualname__, **fields}
     if isinstance(part, torch.dtype):
         return str(part)
-    return getattr(part, "__qualname__", type(part).__qualname__)
+    name = getattr(part, "__qualname__", None)
+    if name is not None:
+        return name
+    attributes = {
+        name: _describe_attribute(value)
+        for name, value in sorted(getattr(part, "__dict__", {}).items())
+        if not name.startswith("_")
+    }
+    return {"class": type(part).__qualname__, **attributes} if attributes else type(part).__qualname__
+
+
+def _describe_attribute(value: Any) -> Any:
+    """Of an object; others that it refers to by their class alone, since they may refer to it."""
+    is_object = hasattr(value, "__dict__") and not isinstance(value, (type, FunctionType))
+    return type(value).__qualname__ if is_object and not dataclasses.is_dataclass(value) else describe(value)
 
 
 def _code(code: CodeType) -> tuple[Any, ...]:

@@ -200,6 +200,13 @@ class JointCode(_NothingLearned):
                 f"feature_code codes {self.code.dimensions} feature dimensions; this agent's features have "
                 f"{self.space.dimensions}"
             )
+        points = self.space.vectors[:1] if isinstance(self.space, DiscreteFeatures) else self.space.low[None]
+        code = np.asarray(self.code.encode(points))
+        if code.shape != (1, self.code.size) or not np.isfinite(code).all():
+            raise InputError(
+                f"feature_code encodes {points.tolist()} as {code.tolist()}; it must be "
+                f"{self.code.size} finite numbers for each vector"
+            )
 
     @property
     def size(self) -> int:

@@ -16,6 +16,7 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+from gymnasium.vector import VectorEnv
 from numpy.typing import NDArray
 
 from sfr_fa.agents import GpiAgent, LearnedFeatures
@@ -248,6 +249,8 @@ class Engine:
         self._check(scored)
         if environment is None:
             environment = self._copied_environment()
+        elif isinstance(environment, VectorEnv):
+            raise InputError("evaluate runs in one environment; pass one: evaluate(task, environment=one)")
         else:
             _check_fit(environment, self.agent)
         return self._evaluate(

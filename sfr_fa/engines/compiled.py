@@ -148,6 +148,11 @@ class CompiledEngine(Engine):
             raise InputError(
                 f'{name} has used an index outside one of its arrays; the engine "reference" shows where'
             ) from None
+        except ZeroDivisionError:
+            raise InputError(
+                f'{name} has divided by zero; the engine "reference" shows where, with '
+                f'numpy.seterr(all="raise")'
+            ) from None
         except NumbaError as error:
             raise InputError(f"{name} cannot be compiled: {_reason(str(error))}") from error
 
@@ -161,12 +166,20 @@ def _refuse_what_is_wrong(world: Any, space: FeatureSpace, ending: int, *states:
     if ending == loop.OUTSIDE:
         # Numbers that are none of a feature space get a sentence of their own.
         space.check(shown_features(world, space))
+        raise InputError(
+            f"{type(world).__name__} has shown features outside of the feature space, and others when it was "
+            f"asked for those of the same step again"
+        )
 
 
 def _reason(message: str) -> str:
     """What Numba says last, and of which line: the innermost of many. Its colours are left out."""
     message = re.sub(r"\x1b\[[\d;]*m", "", message)
     places = re.findall(r"During: typing of .* at (.*) \((\d+)\)", message)
-    reasons = re.findall(r"\w*Error: (.+)", message) or message.strip().splitlines()
+    reasons = (
+        re.findall(r"(?:Unknown attribute|Cannot unify) .+", message)
+        or re.findall(r"\w*Error: (?!Failed in nopython mode)(.+)", message)
+        or message.strip().splitlines()
+    )
     path, line = places[0] if places else ("its source", "?")
     return f"{path}, line {line}: {reasons[-1]}"

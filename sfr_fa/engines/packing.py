@@ -190,7 +190,7 @@ def pack_rewards(task: Task, space: FeatureSpace, dtype: np.dtype) -> loop.Rewar
             'other reward function make_engine with the engine "reference"'
         )
     return loop.SummedRewards(
-        np.array(space.low), np.array(space.high), slopes, heights,
+        np.array(space.low), np.array(space.high), space.tolerance, slopes, heights,
         mu=gaussians[:, :, 0].copy(), sigma=gaussians[:, :, 1].copy(),
         coefficients=coefficients, places=places, sharpness=sharpness, exact=np.zeros(n),
     )  # fmt: skip

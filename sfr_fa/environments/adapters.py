@@ -153,12 +153,21 @@ def _whole_numbers(env: gymnasium.Env) -> tuple[NDArray[np.int64], NDArray[np.in
         return np.array([space.start]), np.array([space.n])
     if isinstance(space, gymnasium.spaces.MultiDiscrete):
         return np.ravel(space.start).astype(np.int64), np.ravel(space.nvec).astype(np.int64)
-    if isinstance(space, gymnasium.spaces.Box) and np.issubdtype(space.dtype, np.integer):
-        low, high = (np.ravel(bound).astype(np.int64) for bound in (space.low, space.high))
-        return low, high - low + 1
+    if isinstance(space, gymnasium.spaces.MultiBinary):
+        return np.zeros(math.prod(space.shape), np.int64), np.full(math.prod(space.shape), 2)
+    if isinstance(space, gymnasium.spaces.Box) and space.dtype.kind in "iub":
+        low, high = ([int(bound) for bound in np.ravel(bounds)] for bounds in (space.low, space.high))
+        counts = [last - first + 1 for first, last in zip(low, high, strict=True)]
+        if max(counts) > OneHot.LARGEST:
+            raise InputError(
+                f"OneHot has an entry for each value, and a dimension of {env} has {max(counts)} values; it "
+                f"takes up to {OneHot.LARGEST}"
+            )
+        return np.array(low), np.array(counts)
     raise InputError(
-        f"OneHot needs observations of whole numbers; those of {env} are {space}: a network takes them as "
-        f"they are (approximator=FeatureSubnetworks)"
+        f"OneHot needs observations of whole numbers; those of {env} are {space}: a network takes a vector "
+        f"of numbers as it is (approximator=FeatureSubnetworks), and gymnasium.wrappers.FlattenObservation "
+        f"makes one of other spaces"
     )
 
 

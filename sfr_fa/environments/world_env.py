@@ -178,7 +178,9 @@ def _try_out(world: Any, name: str, state_dim: int, num_actions: int, space: Fea
             if not np.isfinite(state).all():
                 raise ValueError("the state is not finite")
             method = "step"
-            ended = bool(world.step(int(rng.integers(num_actions)), rng))
+            ended = world.step(int(rng.integers(num_actions)), rng)
+            if not isinstance(ended, (bool, int, np.bool_, np.integer)):
+                raise InputError(f"{name}.step returns {ended!r}; it must say whether the episode has ended")
             method = "features"
             shown = shown_features(world, space)
             if not isinstance(shown, int):

@@ -99,8 +99,10 @@ class SummedRewards(NamedTuple):
     """
 
     low: FloatArray
-    """(n,): the box of features."""
+    """(n,): the box of features..."""
     high: FloatArray
+    tolerance: FloatArray
+    """(n,): ... and how far outside a feature counts as its edge."""
     slopes: FloatArray
     """(n,): w."""
     heights: FloatArray
@@ -120,10 +122,12 @@ class SummedRewards(NamedTuple):
 
     def observe(self, world: World, phi: Reals) -> tuple[int, float]:
         exact, total = self.exact, 0.0
+        fill(exact, 0.0)
         world.features(exact)
         for k in range(exact.shape[0]):
-            if not self.low[k] <= exact[k] <= self.high[k]:
+            if not self.low[k] - self.tolerance[k] <= exact[k] <= self.high[k] + self.tolerance[k]:
                 return -1, 0.0
+            exact[k] = min(max(exact[k], self.low[k]), self.high[k])
             largest = 0.0
             for j in range(self.mu.shape[1]):
                 distance = exact[k] - self.mu[k, j]

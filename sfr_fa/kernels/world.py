@@ -59,7 +59,7 @@ class World(Moves, Protocol):
         """The number of the feature that the last step has shown, if features are a finite set."""
 
     def features(self, phi: Reals) -> None:
-        """Write the features that the last step has shown, if they fill a box."""
+        """Write the features that the last step has shown, if they fill a box, into zeros."""
 
     def cell(self) -> int:
         """In which cell of the GPI filter the present state is; a world without cells is not filtered."""

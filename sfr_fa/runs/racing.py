@@ -65,7 +65,7 @@ class RacePlan(Generic[Combination]):
     left: tuple[Combination, ...]
     dropped: tuple[Dropped[Combination], ...]
     winner: Combination | None
-    """The one with the highest mean over all repetitions, once nothing is left to run."""
+    """The highest mean over all repetitions, when nothing is left to run; None also if all diverged."""
 
 
 def plan(
@@ -89,16 +89,15 @@ def plan(
         if missing:
             return RacePlan(tuple(missing), tuple(left), tuple(dropped), None)
         returns = np.array([[results[c][k] for k in range(repetitions)] for c in left])
-        if not is_last:
-            falls = _behind(returns, error / (len(rounds) - 1))
-            names = list(left)
-            for c, (behind, difference, statistic, threshold) in falls.items():
-                dropped.append(
-                    Dropped(names[c], repetitions, names[behind], difference, statistic, threshold)
-                )
-            left = [name for c, name in enumerate(names) if c not in falls]
-    means = [np.mean([results[c][k] for k in range(rounds[-1])]) for c in left]
-    return RacePlan((), tuple(left), tuple(dropped), left[int(np.argmax(means))])
+        # At the end, means decide between those that have not diverged.
+        falls = _behind(returns, 0.0 if is_last else error / (len(rounds) - 1))
+        names = list(left)
+        for c, (behind, difference, statistic, threshold) in falls.items():
+            dropped.append(Dropped(names[c], repetitions, names[behind], difference, statistic, threshold))
+        left = [name for c, name in enumerate(names) if c not in falls]
+    means = {c: np.mean([results[c][k] for k in range(rounds[-1])]) for c in left}
+    winner = max((c for c in left if np.isfinite(means[c])), key=lambda c: means[c], default=None)
+    return RacePlan((), tuple(left), tuple(dropped), winner)
 
 
 def _behind(returns: FloatArray, error: float) -> dict[int, tuple[int, float, float, float]]:

@@ -111,6 +111,18 @@ def test_a_code_of_ones_own_dimensions_is_all_that_fits():
         agent.start_task(LinearTask(np.ones(3)))
 
 
+@pytest.mark.parametrize("values", [[1.0, 2.0], [1.0, np.nan, 2.0]], ids=["two of three", "NaN"])
+def test_a_code_that_does_not_code_is_refused(values):
+    class Own:
+        size, dimensions = 3, 3
+
+        def encode(self, features):
+            return np.broadcast_to(values, (*np.shape(features)[:-1], len(values)))
+
+    with refused("feature_code", "3 finite numbers"):
+        agent_of("SFR-K", Own(), fit_points=FIT_POINTS)
+
+
 def test_codes_by_name():
     rng = np.random.default_rng(5)
     assert isinstance(code_by_name("bumps 12")(PLACES, rng), KernelCode)

@@ -2,6 +2,7 @@
 
 import copy
 import functools
+import json
 import os
 import pickle
 import stat
@@ -149,6 +150,22 @@ def test_descriptions_tell_apart_what_learns_differently():
     assert describe(scaled(1.0)) == describe(scaled(1.0))
     assert describe(scaled(1.0)) != describe(scaled(2.0))
     assert describe(lambda x: x) != describe(lambda x: -x)
+
+
+class OwnPart:
+    """A part of a user's: what it is made of, a cache, and something that refers back to it."""
+
+    def __init__(self, centres):
+        self.centres, self.rule, self._cache, self.other = np.array(centres), np.tanh, {}, None
+
+
+def test_objects_are_described_by_what_they_hold():
+    one, same, another = OwnPart([1, 2]), OwnPart([1, 2]), OwnPart([1, 3])
+    same._cache["a"] = 1
+    assert describe(one) == describe(same) != describe(another)
+    one.other, same.other = same, one  # a circle
+    assert describe(one) == describe(same)
+    json.dumps(describe(one))
 
 
 # --- What is refused --------------------------------------------------------------------------------

@@ -178,6 +178,8 @@ def test_another_environment_may_be_evaluated_in_if_it_fits():
     assert engine.evaluate(task, episodes=1, episode_steps=9, environment=other).lengths == [9]
     with refused("states of 113 numbers"):
         engine.evaluate(task, environment=Corridor(5))
+    with refused("one environment"):
+        engine.evaluate(task, environment=gymnasium.vector.SyncVectorEnv([ObjectCollection] * 2))
     with refused("feature"):
         engine.evaluate(task, environment=ObjectCollectionBarreto())
 

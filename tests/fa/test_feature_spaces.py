@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from sfr_fa.environments.object_collection import ObjectCollection
-from sfr_fa.feature_spaces import OBJECT_COLLECTION_FEATURES, TOLERANCE, DiscreteFeatures
+from sfr_fa.feature_spaces import OBJECT_COLLECTION_FEATURES, TOLERANCE, BoxFeatures, DiscreteFeatures
 from tests.fa.test_outside_clients import mo_make
 from tests.refusals import refused
 
@@ -82,3 +82,19 @@ def test_a_policy_of_ones_own_can_lead_the_walk():
 def test_an_environment_without_features_says_what_to_do():
     with refused("WithFeatures"):
         DiscreteFeatures.observed(gymnasium.make("CartPole-v1"), steps=5, seed=0)
+
+
+def test_the_edge_of_a_box_in_float32_is_the_edge():
+    box = BoxFeatures([-1.2, 0.0], np.array([0.6, 0.7], np.float32))
+    np.testing.assert_array_equal(box.check(np.array([-1.2, 0.5], np.float32))[0], -1.2)
+    np.testing.assert_array_equal(box.check([0.0, 0.7]), [0.0, np.float32(0.7)])
+    for outside in ([-1.20001, 0.0], [0.0, 0.70001], [np.nan, 0.0]):
+        with refused("must lie between"):
+            box.check(outside)
+
+
+@pytest.mark.parametrize("features", [[1j], ["1"], [b"1"], [{}]])
+def test_features_are_real_numbers(features):
+    for space in (BoxFeatures([0.0], [1.0]), DiscreteFeatures([[0.0], [1.0]])):
+        with refused("real numbers"):
+            space.check(features)

@@ -195,6 +195,35 @@ class TestMoGymnasium:
         cards = OneHot(_MultiDiscrete(gymnasium.make("FrozenLake-v1")))
         np.testing.assert_array_equal(cards.observation([0, 7]), np.eye(6)[4])
 
+    @pytest.mark.parametrize(
+        "space", [gymnasium.spaces.MultiBinary(2), gymnasium.spaces.Box(0, 1, (2,), bool)], ids=repr
+    )
+    def test_one_hot_of_flags(self, space):
+        flags = OneHot(_Shows(space), blocks=[[0], [1]])
+        np.testing.assert_array_equal(flags.observation(np.array([1, 0], space.dtype)), [0, 1, 1, 0])
+
+    @pytest.mark.parametrize(
+        ("space", "fix"),
+        [
+            (gymnasium.spaces.Box(-(2**63), 2**63 - 1, (1,), np.int64), "up to"),
+            (gymnasium.spaces.Box(0, 2**64 - 1, (1,), np.uint64), "up to"),
+            (gymnasium.spaces.Tuple([gymnasium.spaces.Discrete(2)]), "FlattenObservation"),
+        ],
+        ids=repr,
+    )
+    def test_spaces_too_large_or_of_another_kind_get_a_sentence(self, space, fix):
+        with refused("OneHot", fix):
+            OneHot(_Shows(space))
+
+
+class _Shows(gymnasium.Env):
+    """Nothing but a space of observations."""
+
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def __init__(self, space):
+        self.observation_space = space
+
 
 class _MultiDiscrete(gymnasium.ObservationWrapper):
     """Observations of two whole numbers, the second of which starts at 6."""

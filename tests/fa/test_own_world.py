@@ -83,6 +83,39 @@ def test_what_goes_wrong_late_is_refused_by_compiled_code(wrong, sentence):
     np.testing.assert_array_equal(engine.agent.policies.parameters["weight"].numpy()[:1], before)
 
 
+class Sparse(NamedTuple):
+    """Writes what is not zero, and adds to what it finds: features, as states, come as zeros."""
+
+    x: np.ndarray
+
+    def reset(self, rng):
+        self.x[0] = 0.5
+
+    def step(self, action, rng):
+        self.x[0] = rng.random()
+        return False
+
+    def encode(self, state):
+        state[0] = self.x[0]
+
+    def features(self, phi):
+        if self.x[0] > 0.5:
+            phi[0] += self.x[0]
+        phi[1] = 1.0 + 3e-8  # an edge, rounded
+
+
+def test_features_are_written_into_zeros_and_edges_may_be_rounded():
+    totals = []
+    for kind in ("compiled", "reference"):
+        world = Sparse(np.zeros(1))
+        env = WorldEnv(world, state_dim=1, num_actions=2, feature_space=BoxFeatures(np.zeros(2), np.ones(2)))
+        engine = make_engine(kind, env, "SF", gamma=0.9, epsilon=0.2, learning_rate=0.01, dtype=torch.float64)
+        result = engine.run_task(LinearTask([1.0, 1.0]), 200)
+        totals.append((result.total_reward, result.episodes))
+    assert totals[0] == pytest.approx(totals[1], rel=1e-12)
+    assert 250 < totals[0][0] < 300  # 1 per step, and .375 on average
+
+
 # --- What is refused when an environment is made ---------------------------------------------------
 
 
@@ -133,6 +166,14 @@ class UnknownFeature(NamedTuple):
         return 2
 
 
+class SaysNothing(NamedTuple):
+    place: np.ndarray
+    reset, encode, feature = Still.reset, Still.encode, Still.feature
+
+    def step(self, action, rng):
+        pass
+
+
 PLACE = np.zeros(1, np.int64)
 
 
@@ -143,6 +184,7 @@ PLACE = np.zeros(1, np.int64)
         (StepWithoutRng(PLACE), r"StepWithoutRng\.step takes \(action\).*\(action, rng\)"),
         (FarEncode(PLACE), r"FarEncode\.encode.*out of bounds"),
         (UnknownFeature(PLACE), r"UnknownFeature\.feature\(\) is 2.* 2, from 0"),
+        (SaysNothing(PLACE), r"SaysNothing\.step returns None.*episode has ended"),
         (Still("here"), r"Still\.place is 'here'.*array or a number"),
         (Still(np.array(["here"])), r"Still\.place.*numbers"),
         ((1, 2), "NamedTuple"),
@@ -166,10 +208,42 @@ class NotCompiled(NamedTuple):
         return bool({"a": [1], "b": 2}.get("c"))
 
 
-def test_what_numba_cannot_compile_names_the_line():
+class Chooses(NamedTuple):
+    place: np.ndarray
+    reset, encode, feature = Still.reset, Still.encode, Still.feature
+
+    def step(self, action, rng):
+        return rng.choice(4) == 9
+
+
+class Divides(NamedTuple):
+    place: np.ndarray
+    reset, feature = Still.reset, Still.feature
+
+    def step(self, action, rng):
+        self.place[0] += 1
+        return False
+
+    def encode(self, state):
+        state[0] = 1 // (150 - self.place[0])
+
+
+@pytest.mark.parametrize(
+    ("world", "place", "reason"),
+    [
+        (NotCompiled, "test_own_world.py", ""),
+        (Chooses, "test_own_world.py", "Unknown attribute 'choice'"),
+        (Divides, "Divides", "divided by zero"),
+    ],
+)
+def test_what_numba_cannot_compile_or_run_names_line_and_reason(world, place, reason):
     space = DiscreteFeatures([[0.0], [1.0]])
-    env = WorldEnv(NotCompiled(PLACE.copy()), state_dim=3, num_actions=2, feature_space=space)
+    env = WorldEnv(world(PLACE.copy()), state_dim=3, num_actions=2, feature_space=space)
     engine = make_engine("compiled", env, "SFR", gamma=0.9, epsilon=0.1, learning_rate=0.1)
-    with pytest.raises(InputError, match=r"NotCompiled cannot be compiled: .*test_own_world.py") as caught:
-        engine.run_task(LinearTask([1.0]), 10)
-    assert str(caught.value).isprintable()  # no colours of a terminal
+    with pytest.raises(InputError) as caught:
+        engine.run_task(LinearTask([1.0]), 200)
+    sentence = str(caught.value)
+    assert world.__name__ in sentence
+    assert place in sentence
+    assert reason in sentence
+    assert sentence.isprintable()  # no colours of a terminal

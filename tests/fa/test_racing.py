@@ -46,6 +46,14 @@ def test_what_diverged_is_out_and_what_is_equal_stays():
     assert [fall.combination for fall in now.dropped] == ["c"]
 
 
+def test_what_diverges_last_does_not_win():
+    good = {0: 10.0, 1: 11.0, 2: 10.5}
+    last = plan({"good": good, "late": {0: 10.1, 1: 10.8, 2: np.nan}}, (2, 3))
+    assert (last.winner, last.left, last.to_run) == ("good", ("good",), ())
+    assert [(fall.combination, fall.repetitions) for fall in last.dropped] == [("late", 3)]
+    assert plan({"only": {**good, 2: np.inf}}, (2, 3)).winner is None
+
+
 def test_a_single_combination_runs_to_the_end_and_wins():
     last, trials = run_race(np.ones((1, 10)))
     assert (last.winner, trials) == (0, 10)

@@ -24,6 +24,7 @@ from sfr_fa.runs.estimates import estimate
 from sfr_fa.runs.load import load
 from sfr_fa.runs.store import SUFFIX, RunFolder, TrialState
 from sfr_fa.runs.trial import check_trials, learned_feature_map, run_trial, transitions_of_q, walk_along
+from sfr_fa.runs.workers import TrialOutcome
 from sfr_fa.tasks import sample_general_task
 from tests.fa.tiny import RACER, SETTING, contents, run_config, write_config
 from tests.refusals import refused
@@ -480,6 +481,26 @@ def test_a_race_gives_repetitions_only_to_rates_that_can_win(tmp_path, capsys):
     found = load(folder)
     assert not any("unfinished" in note for note in found.notes)
     assert sum(point.best for point in found.grid) == 1
+    # What is damaged is named, once, and the race does without it.
+    next(folder.rglob("alpha_0.005/rep-00.csv")).write_text("spoiled")
+    capsys.readouterr()
+    assert run_config(config, tmp_path / "r", race=True) == 1
+    assert capsys.readouterr().out.count("failed: general/SF/alpha_0.005/rep-00") == 1
+
+
+def test_a_trial_that_fails_is_run_once_in_a_race(tmp_path, capsys, monkeypatch):
+    started = []
+
+    def fails(jobs, *_):
+        started.extend(job.trial.key for job in jobs)
+        return [TrialOutcome(job.trial.key, error="it failed") for job in jobs]
+
+    monkeypatch.setattr(run, "run_here", fails)
+    agents = 'AgentSetup("SF", "SF", learning_rate=0.005), AgentSetup("SF", "SF", learning_rate=0.01),'
+    config = write_config(tmp_path / "c.py", agents=agents, repetitions=3)
+    assert run_config(config, tmp_path / "r", race=True) == 1
+    assert len(started) == len(set(started)) == 4
+    assert capsys.readouterr().out.count("it failed") == 4
 
 
 @pytest.mark.parametrize(
@@ -489,6 +510,8 @@ def test_a_race_gives_repetitions_only_to_rates_that_can_win(tmp_path, capsys):
         ({"agents": ("SFRR",)}, ("'SFRR'", "Q, SF, SFR")),
         ({"learning_rates": (0.3,)}, ("0.3", "0.005")),
         ({"repetitions": (1,)}, ("repetition 1", "0 to 0")),
+        ({"repetitions": (0,), "race": True}, ("--race", "leave out --repetitions")),
+        ({"race": True}, ("--race", "at least 2 repetitions")),
         ({"agents": ("Q",), "learning_rates": (0.01,)}, ("no trial", "agents, rates and repetitions")),
         ({"engine": "warp"}, ("'warp'", "compiled, reference")),
         ({"precision": "float16"}, ("'float16'", "float32, float64")),
@@ -527,6 +550,7 @@ def test_a_dry_run_tells_and_does_nothing(config, tmp_path, capsys):
 OWN_PARTS = """
 import functools, torch
 from sfr_fa.agents import AGENT_SPECS, LinearPerAction
+from sfr_fa.runs.workers import TrialOutcome
 from sfr_fa.tasks import sample_general_task
 
 ROW, NO_ROW = AGENT_SPECS["SFR"], "SFR"

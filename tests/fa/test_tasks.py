@@ -155,7 +155,8 @@ class TestRewards:
         assert task.reward([1.0, 0.25]) == 1.0
 
     def test_a_function_of_tables_is_asked_at_once(self):
-        np.testing.assert_array_equal(FunctionTask(lambda phi: phi[:, 1]).reward([[1.0, 2.0]]), [2.0])
+        for phi, expected in (([[1.0, 2.0]], [2.0]), ([1.0, 2.0], 2.0), ([[[1.0, 2.0]]], [[2.0]])):
+            np.testing.assert_array_equal(FunctionTask(lambda phi: phi[:, 1]).reward(phi), expected)
 
     def test_a_component_need_not_be_vectorised(self):
         task = AdditiveTask((lambda x: 1.0 if x > 0.5 else 0.0, abs))
