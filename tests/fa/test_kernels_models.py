@@ -15,6 +15,7 @@ from sfr_fa.interactions import sample_parity_task
 from sfr_fa.kernels import models
 from sfr_fa.kernels.loop import TableRewards
 from sfr_fa.tasks import LinearTask, sample_racer_task
+from tests.refusals import refused
 
 RNG = np.random.default_rng(10)
 
@@ -127,7 +128,7 @@ class Shown(NamedTuple):
     ids=lambda task: type(task).__name__,
 )
 def test_rewards_of_features_in_a_box(task):
-    """Up to its border; what lies outside has no reward."""
+    """Up to its border, which may be rounded; what lies outside has no reward."""
     space, phi = BoxFeatures(np.zeros(3), np.ones(3)), np.zeros(3)
     rewards = pack_rewards(task, space, np.dtype(np.float64))
     for place in (*np.random.default_rng(9).random((10, 3)), np.zeros(3), np.ones(3)):
@@ -135,8 +136,15 @@ def test_rewards_of_features_in_a_box(task):
         assert number == 0
         assert reward == pytest.approx(float(task.reward(place)), rel=1e-13, abs=1e-15)
         np.testing.assert_array_equal(phi, place)
-    for place in ([0.5, -1e-9, 0.5], [0.5, 0.5, 1 + 1e-9], [np.nan, 0.5, 0.5]):
+    for place, edge in (([0.5, -1e-9, 0.5], [0.5, 0, 0.5]), ([0.5, 0.5, 1 + 9e-7], [0.5, 0.5, 1])):
+        number, reward = rewards.observe(Shown(np.array(place)), phi)
+        assert (number, reward) == (0, pytest.approx(float(task.reward(edge)), rel=1e-13))
+        np.testing.assert_array_equal(phi, edge)
+        np.testing.assert_array_equal(phi, space.check(place))
+    for place in ([0.5, -2e-6, 0.5], [0.5, 0.5, 1 + 2e-6], [np.nan, 0.5, 0.5]):
         assert rewards.observe(Shown(np.array(place)), phi) == (-1, 0.0)
+        with refused("must lie between"):
+            space.check(place)
 
 
 def test_rewards_of_a_finite_set():
