@@ -130,9 +130,12 @@ class Findings:
         return Counter(outcome.result.verdict for outcome in of_paper)[Verdict(verdict)]
 
     def agreement(self) -> str:
-        """How many printed pairs agree, of those that were run."""
+        """How many printed pairs agree, and how many cannot be judged yet."""
         verdicts = [verdict for pair, verdict in self.judged if pair.versus]
-        return f"{verdicts.count(Verdict.REPRODUCED)} of {len(verdicts)}"
+        unjudged = verdicts.count(Verdict.INCONCLUSIVE)
+        judged = len(verdicts) - unjudged
+        text = f"{verdicts.count(Verdict.REPRODUCED)} of {judged} pairs with all repetitions"
+        return f"{text} ({unjudged} more have some of them)" if unjudged else text
 
 
 def page_text(page: Path, template: str, findings: Findings) -> str:
