@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -205,7 +206,7 @@ class BoxFeatures(KeepsArraysReadOnly):
         """n, the length of a feature vector."""
         return self.low.size
 
-    @property
+    @cached_property
     def tolerance(self) -> FloatArray:
         """(n,): how far outside a feature counts as the edge."""
         return TOLERANCE * np.maximum(1.0, np.maximum(np.abs(self.low), np.abs(self.high)))
