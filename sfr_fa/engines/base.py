@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import gymnasium
 import numpy as np
@@ -94,6 +94,17 @@ class Walk:
     episodes: int
     actions: NDArray[np.int64]
     diverged: bool
+
+
+class SeenPath(NamedTuple):
+    """What was seen on the way of some actions."""
+
+    states: NDArray[np.float32]
+    """(T, S): s_t..."""
+    next_states: NDArray[np.float32]
+    """(T, S): ... s_{t+1}..."""
+    rewards: FloatArray
+    """(T,): ... and r_t."""
 
 
 @dataclass(frozen=True)
@@ -287,6 +298,13 @@ class Engine:
 
     def _evaluate(self, trip: Trip) -> Evaluation:
         """The episodes; changes nothing but the environment and the generators of the trip."""
+        raise NotImplementedError
+
+    def retrace(self, task: Task, actions: NDArray[np.int64], noise: np.random.Generator) -> SeenPath:
+        """What a task showed on the way of all its actions; `noise` is as the environment's stream was then.
+
+        A `TaskResult` has the actions only, since states take a lot of memory.
+        """
         raise NotImplementedError
 
     def _check(self, task: Task) -> None:

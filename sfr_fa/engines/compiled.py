@@ -9,17 +9,19 @@ from typing import Any
 import gymnasium
 import numpy as np
 from numba.core.errors import NumbaError
+from numpy.typing import NDArray
 
 from sfr_fa.agents import GpiAgent
 from sfr_fa.agents.transition import check_size
 from sfr_fa.engines import packing
-from sfr_fa.engines.base import Engine, EpisodeLimit, Evaluation, Trip, Walk
+from sfr_fa.engines.base import Engine, EpisodeLimit, Evaluation, SeenPath, Trip, Walk
 from sfr_fa.engines.support import why_not_compiled
 from sfr_fa.environments.world_env import WorldEnv, shown_features
 from sfr_fa.feature_spaces import FeatureSpace
 from sfr_fa.kernels import Loop, loop, loop_for
 from sfr_fa.kernels.evaluation import Episodes, run_episodes
 from sfr_fa.kernels.gpi_filter import RANK
+from sfr_fa.kernels.retrace import retrace
 from sfr_fa.streams import Streams
 from sfr_fa.tasks import Task
 from sfr_theory.errors import InputError
@@ -90,7 +92,8 @@ class CompiledEngine(Engine):
             self.streams.exploration,
         )
         _refuse_what_is_wrong(self.world, self.space, ending, room.state, room.next_state)
-        family.unpack(values)
+        # Those that GPI has chosen, and the policy of the task, which learns at every step.
+        family.unpack(values, np.unique([*np.flatnonzero(record.gpi_counts), K - 1]))
         packing.unpack_cumulant(cumulant, agent)
         packing.unpack_reward_model(reward_model, agent)
         made, self._steps_of_episode = after.steps - before.steps, after.steps_of_episode
@@ -99,6 +102,19 @@ class CompiledEngine(Engine):
 
     def _forget_episode(self) -> None:
         self._steps_of_episode = 0
+
+    def retrace(self, task: Task, actions: NDArray[np.int64], noise: np.random.Generator) -> SeenPath:
+        """In a copy of the engine's world."""
+        world, space, T, S = copy.deepcopy(self.world), self.space, len(actions), self.agent.state_dim
+        path = SeenPath(np.zeros((T, S), np.float32), np.zeros((T, S), np.float32), np.zeros(T))
+        state, phi = np.zeros(S), np.zeros(space.dimensions)
+        rewards = packing.pack_rewards(task, space, phi.dtype)
+        ending = self._run(
+            loop_for(world.__class__, retrace),
+            world, rewards, actions, self.episodes.steps, *path, state, phi, noise,
+        )  # fmt: skip
+        _refuse_what_is_wrong(world, space, ending, state)
+        return path
 
     def _evaluate(self, trip: Trip) -> Evaluation:
         agent, family, policies = self.agent, self.family, trip.contest.policies

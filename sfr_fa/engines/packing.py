@@ -79,8 +79,8 @@ class Family(Protocol):
         GPI compares them under the last readout.
         """
 
-    def unpack(self, values: Any) -> None:
-        """Weights, back into the agent."""
+    def unpack(self, values: Any, learned: Array) -> None:
+        """Weights of those that have learned, by their numbers in `values`, back into the agent."""
 
 
 class LinearFamily:
@@ -93,10 +93,11 @@ class LinearFamily:
 
     def pack(self, policies: Array, readouts: Array, steps: int, bases: Array) -> LinearValues:
         agent = self.agent
-        weight = agent.policies.parameters["weight"].numpy()[policies]
-        K, A, D, S = weight.shape
-        theta = np.zeros((K, padded(A * D, ROWS_AT_ONCE), self.state_width), self.feature_dtype)
-        theta[:, : A * D, :S] = weight.reshape(K, A * D, S)
+        stored = agent.policies.parameters["weight"].numpy()
+        _, A, D, S = stored.shape
+        theta = np.zeros((len(policies), padded(A * D, ROWS_AT_ONCE), self.state_width), self.feature_dtype)
+        for row, k in enumerate(policies):
+            theta[row, : A * D, :S] = stored[k].reshape(A * D, S)
         return LinearValues.new(
             theta,
             readouts,
@@ -108,10 +109,10 @@ class LinearFamily:
             steps=steps,
         )
 
-    def unpack(self, values: LinearValues) -> None:
+    def unpack(self, values: LinearValues, learned: Array) -> None:
         weight = self.agent.policies.parameters["weight"].numpy()
         _, A, D, S = weight.shape
-        weight[self.agent.participants] = values.theta[:, : A * D, :S].reshape(-1, A, D, S)
+        weight[self.agent.participants[learned]] = values.theta[learned, : A * D, :S].reshape(-1, A, D, S)
 
 
 class NetworkFamily:
@@ -134,12 +135,12 @@ class NetworkFamily:
             projects=_is_linear_in_values(agent),
         )
 
-    def unpack(self, values: NetworkValues) -> None:
-        stored, chosen = self.agent.policies.parameters, self.agent.participants
+    def unpack(self, values: NetworkValues, learned: Array) -> None:
+        stored, chosen = self.agent.policies.parameters, self.agent.participants[learned]
         names = [f"{kind}.{n}" for kind in ("weights", "biases") for n in range(3)]
-        shapes = [stored[name].numpy()[chosen].shape for name in names]
+        shapes = [tuple(stored[name].shape) for name in names]
         for name, array in zip(names, unpack(values.networks, shapes), strict=True):
-            stored[name].numpy()[chosen] = array
+            stored[name].numpy()[chosen] = array[learned]
 
 
 def family_of(agent: GpiAgent) -> Family:

@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfr_fa.agents import DivergedError, Transition
 from sfr_fa.agents.gpi_agent import explored
-from sfr_fa.engines.base import Engine, Evaluation, Trip, Walk
+from sfr_fa.engines.base import Engine, EpisodeLimit, Evaluation, SeenPath, Trip, Walk
 from sfr_fa.tasks import Task, check_task, rewards_of
 from sfr_theory.errors import InputError
 
@@ -91,6 +92,11 @@ class ReferenceEngine(Engine):
     def _forget_episode(self) -> None:
         self._episode = None
 
+    def retrace(self, task: Task, actions: NDArray[np.int64], noise: np.random.Generator) -> SeenPath:
+        """In the engine's environment; the episode in progress ends."""
+        self._forget_episode()
+        return retraced(self.environment, task, actions, noise, self.limit)
+
     def _evaluate(self, trip: Trip) -> Evaluation:
         environment, agent = trip.environment, self.agent
         E, counts = trip.episodes, np.zeros(agent.num_policies, np.int64)
@@ -115,6 +121,37 @@ class ReferenceEngine(Engine):
                 weight *= agent.gamma
                 truncated = truncated or lengths[e] == trip.episode_steps
         return Evaluation(returns, discounted, lengths, ended, counts / counts.sum())
+
+
+def retraced(
+    environment: Any,
+    task: Task,
+    actions: NDArray[np.int64],
+    noise: np.random.Generator,
+    limit: EpisodeLimit,
+) -> SeenPath:
+    """States, next states and rewards on the path of given actions."""
+
+    def copied(state: Any) -> NDArray[np.float32]:
+        """Some environments write every observation into the same array."""
+        return np.array(state, dtype=np.float32)
+
+    seed_all(environment, noise)
+    states: list[Any] = []
+    next_states, rewards = [], []
+    over, steps_of_episode = True, 0
+    for action in actions:
+        if over:
+            state = copied(environment.reset(options=None if states else {"task": task})[0])
+            steps_of_episode = 0
+        states.append(state)
+        observation, reward, terminated, truncated, _ = environment.step(int(action))
+        steps_of_episode += 1
+        state = copied(observation)
+        next_states.append(state)
+        rewards.append(float(reward))
+        over = terminated or truncated or steps_of_episode == limit.steps
+    return SeenPath(np.array(states), np.array(next_states), np.array(rewards))
 
 
 def seed_all(environment: Any, noise: np.random.Generator) -> None:

@@ -12,8 +12,8 @@ U_j . theta_p for all policies and one product theta' . e, which all policies sh
 
     Q_k(s, a)  <=  sum_d v_d clip(x_d) + rho sum_d |v_d| |theta_{k,a,d} - theta'_{a,d}| + rounding.
 
-theta' is the mean of the policies at the beginning of the task: they have much in common, and only what sets
-one apart is bounded. Nothing is assumed of the basis, the reference, the weights or the readout; poor ones
+theta' is a mean of policies at the beginning of the task: they have much in common, and only what sets one
+apart is bounded. Nothing is assumed of the basis, the reference, the weights or the readout; poor ones
 cost time, not correctness.
 
 **Rounding.** With unit round-off u, a sum of n products in any order errs by at most n u / (1 - n u) times
@@ -57,6 +57,8 @@ RANK = 6
 MANY_OUTPUTS = 16
 """From this many outputs D on, exact values are expensive, and r = RANK; below, r = FEW, for cheap bounds."""
 FEW = 4
+ENOUGH_FOR_A_MEAN = 64
+"""The reference is a mean of at most this many policies: more of them take time and change it little."""
 LANES = 16
 """Tables are padded to a multiple of this many entries, a whole number of vector registers."""
 KAPPA = {FEW: 1 / 64, RANK: 1 / 8}
@@ -250,11 +252,12 @@ def read_policy(tables: Filter, k: int, a: int, weights: Reals, readout: Reals) 
 
 @part()
 def set_reference(weights: Reals, reference: Reals, reference_norms: Reals) -> None:
-    """theta' <- the mean of all policies."""
+    """theta' <- the mean of all policies, or of every so many-th if there are many."""
     K, rows, P = weights.shape[0], reference.shape[0], reference.shape[1]
-    share = weights.dtype.type(1 / K)
+    every = -(-K // ENOUGH_FOR_A_MEAN)
+    share = weights.dtype.type(1 / -(-K // every))
     reference[:] = share - share
-    for k in range(K):
+    for k in range(0, K, every):
         for row in range(rows):
             for i in range(P):
                 reference[row, i] += share * weights[k, row, i]

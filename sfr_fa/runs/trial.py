@@ -12,7 +12,7 @@ gives the same numbers as if nothing had happened; a checkpoint that is damaged 
 before it.
 
 Learned features (SF-h, CSFR-h) come from the Q agent of the same repetition. Its first tasks are run again,
-which takes less time than storing millions of states, and the environment is stepped through its actions.
+which takes less time than storing millions of states, and its path is retraced.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ from typing import Any
 import gymnasium
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from sfr_fa.agents import AgentSpec, FitWarning, LearnedFeatures, LinearPerAction, ValueShape
@@ -40,7 +39,6 @@ from sfr_fa.agents.gpi_policies import gpi_policies_by_name
 from sfr_fa.agents.policies import CopyPrevious, start_afresh
 from sfr_fa.arrays import FloatArray
 from sfr_fa.engines import Engine, EpisodeLimit, Streams, make_engine
-from sfr_fa.engines.reference import seed_all
 from sfr_fa.feature_codes import code_by_name
 from sfr_fa.feature_learning import RewardedTransitions, learn_features
 from sfr_fa.feature_spaces import BoxFeatures, DiscreteFeatures, FeatureSpace
@@ -230,50 +228,19 @@ def transitions_of_q(trial: Trial, tasks: int, rng: np.random.Generator) -> Rewa
     how = trial.feature_learning
     q = AgentSetup("Q", "Q", learning_rate=how.q_learning_rate)
     engine, task_list, _ = build(replace(trial, agent=q, tasks=tasks), _zero_features)
-    kept: list[tuple[FloatArray, FloatArray, FloatArray, Any]] = []
+    kept: list[tuple[Any, ...]] = []
     for number, task in enumerate(task_list):
         before = engine.streams.environment.bit_generator.state
         actions = engine.run_task(task, trial.steps).actions
-        # The same noise again: walked by hand, the environment shows the states that the engine did not.
         noise = np.random.default_rng(0)
         noise.bit_generator.state = before
-        states, next_states, rewards = walk_along(engine.environment, task, actions, noise, engine.limit)
+        states, next_states, rewards = engine.retrace(task, actions, noise)
         keep = rng.random(len(rewards)) < how.keep
         keep &= (rewards != 0) | (rng.random(len(rewards)) >= how.drop_zero_rewards)
         kept.append((states[keep], next_states[keep], rewards[keep], np.full(keep.sum(), number)))
     if not any(len(rewards) for _, _, rewards, _ in kept):
         raise InputError("the Q agent saw no transition to learn features from; give it more steps or tasks")
     return RewardedTransitions(*(np.concatenate(parts) for parts in zip(*kept, strict=True)))
-
-
-def walk_along(
-    environment: gymnasium.Env[Any, Any],
-    task: Task,
-    actions: NDArray[np.int64],
-    noise: np.random.Generator,
-    limit: EpisodeLimit,
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """States, next states and rewards on the path of given actions."""
-
-    def copied(state: Any) -> FloatArray:
-        """Some environments write every observation into the same array."""
-        return np.array(state, dtype=np.float32)
-
-    seed_all(environment, noise)
-    state = copied(environment.reset(options={"task": task})[0])
-    states, next_states, rewards = [], [], []
-    steps_of_episode = 0
-    for action in actions:
-        states.append(state)
-        observation, reward, terminated, truncated, _ = environment.step(int(action))
-        steps_of_episode += 1
-        state = copied(observation)
-        next_states.append(state)
-        rewards.append(float(reward))
-        if terminated or truncated or steps_of_episode == limit.steps:
-            state = copied(environment.reset()[0])
-            steps_of_episode = 0
-    return np.array(states), np.array(next_states), np.array(rewards)
 
 
 # --- Running -----------------------------------------------------------------------------------------

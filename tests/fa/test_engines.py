@@ -30,8 +30,9 @@ from sfr_fa.agents import (
     squares_averaged_over_dimensions,
 )
 from sfr_fa.agents.gpi_policies import Nearest, Random, Recent
-from sfr_fa.engines import EpisodeLimit, Streams, make_engine
+from sfr_fa.engines import ENGINES, EpisodeLimit, Streams, make_engine
 from sfr_fa.engines.compiled import FILTER_FROM
+from sfr_fa.engines.reference import retraced
 from sfr_fa.environments.layouts import OBJECT_COLLECTION_LAYOUT, ObjectLayout
 from sfr_fa.environments.object_collection import ObjectCollection, ObjectCollectionBarreto
 from sfr_fa.feature_codes import CellCode, FourierCode
@@ -506,3 +507,55 @@ def test_code_compiled_from_other_sources_is_not_used(tmp_path, cache):
     with (copy / "linear.py").open("a") as file:
         file.write("\n")
     assert len({first, of_another_world, place()}) == 3
+
+
+# --- Retracing --------------------------------------------------------------------------------------
+
+
+class Counting(gymnasium.Env):
+    """The state is the number of steps of the episode, which ends after three of them.
+
+    It is always returned in the same array.
+    """
+
+    def reset(self, **options):
+        self.steps, self.state = 0, np.zeros(1)
+        return self.state, {}
+
+    def step(self, action):
+        self.steps += 1
+        self.state[0] = self.steps
+        return (
+            self.state,
+            float(action),
+            self.steps == 3 and action == 0,
+            self.steps == 3,
+            {},
+        )
+
+
+@pytest.mark.parametrize(("limit", "states"), [(None, [0, 1, 2, 0, 1, 2, 0]), (2, [0, 1, 0, 1, 0, 1, 0])])
+def test_the_path_of_given_actions_begins_episodes_where_the_agent_did(limit, states):
+    actions, noise = np.array([1, 2, 0, 3, 4, 5, 6]), np.random.default_rng(0)
+    now, after, rewards = retraced(Counting(), None, actions, noise, EpisodeLimit(limit))
+    assert now.ravel().tolist() == states
+    assert after.ravel().tolist() == [state + 1 for state in states]
+    assert rewards.tolist() == actions.tolist()
+
+
+@pytest.mark.parametrize("agent", ["SFR", "CSFR"])
+def test_both_engines_retrace_what_the_agent_has_seen(agent):
+    """In object collection and in the racer; the rewards on the way are those that were counted."""
+    limit, paths = EpisodeLimit(40), []
+    for name in ENGINES:
+        engine = engine_of(name, agent, limit=limit)
+        task, before = next_task(engine, agent), engine.streams.environment.bit_generator.state
+        result = engine.run_task(task, 300)
+        assert result.episodes > 5
+        noise = np.random.default_rng(0)
+        noise.bit_generator.state = before
+        paths.append(engine.retrace(task, result.actions, noise))
+        assert paths[-1].rewards.sum() == pytest.approx(result.total_reward)
+        assert noise.bit_generator.state == engine.streams.environment.bit_generator.state
+    for one, other in zip(*paths, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-6)  # states are float32

@@ -6,7 +6,6 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-import gymnasium
 import numpy as np
 import pytest
 
@@ -15,7 +14,7 @@ from experiments.configs import load_config as load_ours
 from sfr_fa import run, status
 from sfr_fa.agents import AGENT_SPECS
 from sfr_fa.agents.checkpoint import write_checkpoint
-from sfr_fa.engines import EpisodeLimit, make_engine
+from sfr_fa.engines import make_engine
 from sfr_fa.environments.object_collection import ObjectCollection
 from sfr_fa.runs import publish
 from sfr_fa.runs import trial as trial_module
@@ -23,7 +22,7 @@ from sfr_fa.runs.config import AgentSetup, load_config
 from sfr_fa.runs.estimates import estimate
 from sfr_fa.runs.load import load
 from sfr_fa.runs.store import SUFFIX, RunFolder, TrialState
-from sfr_fa.runs.trial import check_trials, learned_feature_map, run_trial, transitions_of_q, walk_along
+from sfr_fa.runs.trial import check_trials, learned_feature_map, run_trial, transitions_of_q
 from sfr_fa.runs.workers import TrialOutcome
 from sfr_fa.tasks import sample_general_task
 from tests.fa.tiny import RACER, SETTING, contents, run_config, write_config
@@ -382,37 +381,6 @@ def test_transitions_to_learn_features_from_are_thinned_out_as_the_config_says(t
     # Binomial: four standard deviations.
     assert abs((rewards() == 0).sum() - zeros / 4) < 4 * (zeros * 3 / 16) ** 0.5
     assert abs(len(rewards(drop_zero_rewards=0.0, keep=0.5)) - 1000) < 4 * 500**0.5
-
-
-class Counting(gymnasium.Env):
-    """The state is the number of steps of the episode, which ends after three of them.
-
-    It is always returned in the same array.
-    """
-
-    def reset(self, **options):
-        self.steps, self.state = 0, np.zeros(1)
-        return self.state, {}
-
-    def step(self, action):
-        self.steps += 1
-        self.state[0] = self.steps
-        return (
-            self.state,
-            float(action),
-            self.steps == 3 and action == 0,
-            self.steps == 3,
-            {},
-        )
-
-
-@pytest.mark.parametrize(("limit", "states"), [(None, [0, 1, 2, 0, 1, 2, 0]), (2, [0, 1, 0, 1, 0, 1, 0])])
-def test_the_path_of_given_actions_begins_episodes_where_the_agent_did(limit, states):
-    actions, noise = np.array([1, 2, 0, 3, 4, 5, 6]), np.random.default_rng(0)
-    now, after, rewards = walk_along(Counting(), None, actions, noise, EpisodeLimit(limit))
-    assert now.ravel().tolist() == states
-    assert after.ravel().tolist() == [state + 1 for state in states]
-    assert rewards.tolist() == actions.tolist()
 
 
 @pytest.mark.parametrize(
