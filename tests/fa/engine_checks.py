@@ -9,7 +9,7 @@ import torch
 from numba import njit
 
 from sfr_fa.agents import AGENT_SPECS, FeatureSubnetworks, LearnedFeatures, MlpRewardModel, squares
-from sfr_fa.engines import make_engine
+from sfr_fa.engines import ENGINES, make_engine
 from sfr_fa.environments.layouts import RacerLayout
 from sfr_fa.environments.object_collection import ObjectCollection
 from sfr_fa.environments.racer import Racer
@@ -162,3 +162,20 @@ def assert_same_agents(one, other, tolerance):
     learned, expected = one.agent.cumulant.state_dict(), other.agent.cumulant.state_dict()
     for name, value in learned.get("model", {}).items():
         np.testing.assert_allclose(value.numpy(), expected["model"][name].numpy(), rtol=0, atol=tolerance)
+
+
+def retrace_both(agent, steps, limit, *where):
+    """Both engines retrace what they have shown: the rewards that were counted, the noise that was drawn."""
+    paths = []
+    for name in ENGINES:
+        engine = engine_of(name, agent, *where, limit=limit)
+        task, before = next_task(engine, agent), engine.streams.environment.bit_generator.state
+        result = engine.run_task(task, steps)
+        assert result.episodes >= steps // limit.steps > 1
+        noise = np.random.default_rng(0)
+        noise.bit_generator.state = before
+        paths.append(engine.retrace(task, result.actions, noise))
+        assert paths[-1].rewards.sum() == pytest.approx(result.total_reward)
+        assert noise.bit_generator.state == engine.streams.environment.bit_generator.state
+    for one, other in zip(*paths, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-6)  # states are float32

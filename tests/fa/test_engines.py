@@ -30,7 +30,7 @@ from sfr_fa.agents import (
     squares_averaged_over_dimensions,
 )
 from sfr_fa.agents.gpi_policies import Nearest, Random, Recent
-from sfr_fa.engines import ENGINES, EpisodeLimit, Streams, make_engine
+from sfr_fa.engines import EpisodeLimit, Streams, make_engine
 from sfr_fa.engines.compiled import FILTER_FROM
 from sfr_fa.engines.reference import retraced
 from sfr_fa.environments.layouts import OBJECT_COLLECTION_LAYOUT, ObjectLayout
@@ -46,6 +46,7 @@ from tests.fa.engine_checks import (
     assert_same_agents,
     engine_of,
     next_task,
+    retrace_both,
     set_policies,
     short_racer,
     walk_both,
@@ -545,17 +546,5 @@ def test_the_path_of_given_actions_begins_episodes_where_the_agent_did(limit, st
 
 @pytest.mark.parametrize("agent", ["SFR", "CSFR"])
 def test_both_engines_retrace_what_the_agent_has_seen(agent):
-    """In object collection and in the racer; the rewards on the way are those that were counted."""
-    limit, paths = EpisodeLimit(40), []
-    for name in ENGINES:
-        engine = engine_of(name, agent, limit=limit)
-        task, before = next_task(engine, agent), engine.streams.environment.bit_generator.state
-        result = engine.run_task(task, 300)
-        assert result.episodes > 5
-        noise = np.random.default_rng(0)
-        noise.bit_generator.state = before
-        paths.append(engine.retrace(task, result.actions, noise))
-        assert paths[-1].rewards.sum() == pytest.approx(result.total_reward)
-        assert noise.bit_generator.state == engine.streams.environment.bit_generator.state
-    for one, other in zip(*paths, strict=True):
-        np.testing.assert_allclose(one, other, atol=1e-6)  # states are float32
+    """In object collection and in the racer."""
+    retrace_both(agent, 300, EpisodeLimit(40))

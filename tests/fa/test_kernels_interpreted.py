@@ -13,7 +13,7 @@ from sfr_fa.feature_codes import CellCode, FourierCode
 from sfr_fa.kernels.loop import run_task
 from sfr_fa.kernels.racer import RacerWorld
 from sfr_fa.tasks import LinearTask
-from tests.fa.engine_checks import BUMPS, engine_of, next_task, short_racer, walk_both
+from tests.fa.engine_checks import BUMPS, engine_of, next_task, retrace_both, short_racer, walk_both
 from tests.fa.test_evaluate import assert_same
 from tests.fa.test_own_world import GONE_WRONG, Drift, drift_engine
 from tests.refusals import refused
@@ -85,3 +85,15 @@ def test_episodes_in_a_world_that_goes_wrong_are_refused(wrong, sentence):
     engine = drift_engine(wrong)
     with refused(sentence):
         engine.evaluate(LinearTask([0.0, 1.0]), epsilon=1.0, episodes=50)
+
+
+@pytest.mark.parametrize(("agent", "where"), [("SFR", ()), ("CSFR", ()), ("SFR", (keys_and_doors,))])
+def test_paths_are_retraced(agent, where):
+    """Also in a world that writes few of the entries of a state."""
+    retrace_both(agent, 30, EpisodeLimit(7), *where)
+
+
+def test_a_path_that_leaves_the_feature_space_is_refused():
+    (wrong, sentence), steps = GONE_WRONG[1], np.full(100, 2)
+    with refused(sentence):
+        drift_engine(wrong).retrace(LinearTask([0.0, 1.0]), steps, np.random.default_rng(0))
