@@ -159,7 +159,7 @@ class CompiledEngine(Engine):
         """A loop; what a world does wrong is refused, and the agent keeps the weights that it had."""
         name = type(world).__name__
         try:
-            return compiled(world, *arguments)
+            return compiled((world, *arguments))
         except IndexError:
             raise InputError(
                 f'{name} has used an index outside one of its arrays; the engine "reference" shows where'

@@ -1,8 +1,8 @@
 """Compiled loops over plain arrays; nothing here imports the rest of the package.
 
-`loop_for(world, loop)` is a loop that is compiled for the worlds of one class. Functions marked `part`, and
-the methods of worlds and values, are parts of it: Numba compiles them into the loop that calls them, and
-called from Python they are plain Python. The rest prepares arrays.
+`loop_for(world, loop)` is a loop that is compiled for the worlds of one class. Functions marked `part`, the
+loops among them, and the methods of worlds and values are its parts: Numba compiles them into what calls
+them, and called from Python they are plain Python. The rest prepares arrays.
 
 Compiled loops are stored by `sfr_theory.compiled`, by a digest of all kernels and of the world's module.
 """
@@ -28,15 +28,24 @@ _HERE = Path(__file__).parent
 
 @functools.cache
 def loop_for(world: type, loop: Loop = run_task) -> Loop:
-    """A loop, compiled for worlds of a class at first use, or loaded."""
+    """A loop, compiled for worlds of a class at first use, or loaded; its arguments come in one tuple.
+
+    Parts count no references. What is compiled as their entry does: whatever Python hands over is counted
+    there, once.
+    """
+
+    def entry(arguments: tuple[Any, ...]) -> Any:
+        return loop(*arguments)
+
+    entry.__name__ = loop.__name__
     # Without the interpreter lock, so that Ctrl-C and progress are handled meanwhile.
     options = {"nogil": True, **UNCHECKED}
     source = _source_of(world)
     # A class defined in a script is a new one in every process, and is never found again.
     if source is None or world.__module__ == "__main__":
-        compiled: Loop = numba.njit(**options)(loop)
+        compiled: Loop = numba.njit(**options)(entry)
         return compiled
-    return stored(loop, [*sorted(_HERE.glob("*.py")), source], world.__module__, **options)
+    return stored(entry, [*sorted(_HERE.glob("*.py")), source], world.__module__, **options)
 
 
 def _source_of(world: type) -> Path | None:

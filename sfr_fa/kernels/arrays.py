@@ -15,10 +15,10 @@ from collections.abc import Callable, Collection
 from typing import Any, TypeVar
 
 import numpy as np
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic, overload, register_jitable
+from numba.extending import register_jitable
 from numpy.typing import NDArray
+
+from sfr_fa.kernels.linking import PartCompiler
 
 Reals = NDArray[Any]
 """float32 or float64; all arrays of one call have the same."""
@@ -32,6 +32,8 @@ FOR_PYTHON_ONLY: dict[str, Any] = {"no_cfunc_wrapper": True}
 """No entry point for C: nothing needs one, and it takes time to compile."""
 UNCHECKED: dict[str, Any] = {**FOR_PYTHON_ONLY, "boundscheck": False}
 """Our own indices are not checked, whoever calls."""
+PART: dict[str, Any] = {**UNCHECKED, "_nrt": False, "pipeline_class": PartCompiler}
+"""Parts count no references to arrays: they make none, and whoever has called the loop keeps them alive."""
 
 
 def padded(count: int, multiple: int) -> int:
@@ -40,16 +42,15 @@ def padded(count: int, multiple: int) -> int:
 
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-Arguments = TypeVar("Arguments")
 
 
 def part(*, fastmath: Collection[str] = ()) -> Callable[[Function], Function]:
     """A part of kernels: plain Python for whoever calls it, compiled into the kernels that call it.
 
-    Numba compiles a part once for each set of options of its callers, so that one which both a kernel and its
-    parts call is compiled twice.
+    A part takes arrays and returns numbers. Numba compiles it once for each set of options of its callers, so
+    that one which both a part with `fastmath` and one without it call is compiled twice.
     """
-    decorate: Callable[[Function], Function] = register_jitable(fastmath=set(fastmath), **UNCHECKED)
+    decorate: Callable[[Function], Function] = register_jitable(fastmath=set(fastmath), **PART)
     return decorate
 
 
@@ -90,43 +91,3 @@ def fill(values: Reals, value: float) -> None:
     """values[:] = value."""
     for j in range(values.shape[0]):
         values[j] = value
-
-
-# --- Arguments without reference counts -----------------------------------------------------------
-
-
-def borrowed(arguments: Arguments) -> Arguments:
-    """The same arrays, in the same named tuples, for a function that outlives none of them.
-
-    Compiled code counts references to every array of a tuple at every call that the tuple is passed to, by
-    atomic operations; with some thirty arrays that takes longer than a step. An array that says that it has
-    no owner is not counted. The arguments of the loop are kept alive by whoever has called it. In a method
-    that is called, not inlined, arrays have owners again, unless it borrows its tuple, too.
-    """
-    return arguments
-
-
-@intrinsic
-def _without_owner(context: Any, value: Any) -> Any:
-    def strip(target: Any, builder: Any, kind: Any, given: Any) -> Any:
-        if isinstance(kind, types.Array):
-            array = target.make_array(kind)(target, builder, given)
-            array.meminfo = array.meminfo.type(None)
-            array.parent = array.parent.type(None)
-            return array._getvalue()
-        if isinstance(kind, types.BaseTuple):
-            kinds: Any = kind
-            pairs = zip(kinds, cgutils.unpack_tuple(builder, given), strict=True)
-            return target.make_tuple(builder, kind, [strip(target, builder, *pair) for pair in pairs])
-        return given
-
-    def generate(target: Any, builder: Any, signature: Any, given: Any) -> Any:
-        return strip(target, builder, signature.args[0], given[0])
-
-    return value(value), generate
-
-
-@overload(borrowed, strict=False)
-def _borrowed(arguments: Any) -> Any:
-    without_owner: Any = _without_owner
-    return lambda arguments: without_owner(arguments)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sfr_fa.kernels.arrays import Integers, Reals, all_finite, borrowed, fill
+from sfr_fa.kernels.arrays import Integers, Reals, all_finite, fill, part
 from sfr_fa.kernels.encoding import FloatArray
 from sfr_fa.kernels.loop import FINISHED, OUTSIDE, Rewards
 from sfr_fa.kernels.values import Values
@@ -36,6 +36,7 @@ class Episodes(NamedTuple):
     """(K,): how often each policy was followed."""
 
 
+@part()
 def run_episodes(
     world: World,
     rewards: Rewards,
@@ -52,7 +53,6 @@ def run_episodes(
     exploration: np.random.Generator,
 ) -> int:
     """Run E episodes of at most `most_steps` steps; how it ended. `state` (S, padded) and `phi` are room."""
-    world, rewards, values, state, phi = borrowed((world, rewards, values, state, phi))
     i = episodes.gpi_counts.shape[0] - 1
     values.begin_task()
     for e in range(episodes.lengths.shape[0]):

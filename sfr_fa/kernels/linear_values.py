@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sfr_fa.kernels.arrays import Reals, borrowed, copy_from, fill, padded, part
+from sfr_fa.kernels.arrays import Reals, copy_from, fill, padded, part
 from sfr_fa.kernels.gpi import Search, best_policy, evaluate, evaluate_again, new_search
 from sfr_fa.kernels.gpi_filter import (
     Filter,
@@ -88,13 +88,11 @@ class LinearValues(NamedTuple):
 
     def readout_changed(self) -> None:
         """Bounds depend on the readout."""
-        self = borrowed(self)
         if self.tables.seen.shape[0] > 0:
             note_readout(self.tables.norms, self.gpi_readout, self.tables.margins)
 
     def look(self, cell: int, c: int, state: Reals) -> int:
         """GPI over those that can win; i and c are evaluated in any case."""
-        self = borrowed(self)
         weights, gpi_readout, clip, search = self.weights, self.gpi_readout, self.clip, self.search
         i = weights.shape[0] - 1
         if self.tables.seen.shape[0] > 0:

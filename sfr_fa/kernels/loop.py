@@ -26,11 +26,9 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from sfr_fa.kernels.arrays import (
-    UNCHECKED,
     Integers,
     Reals,
     all_finite,
-    borrowed,
     copy_from,
     copy_to,
     fill,
@@ -143,7 +141,7 @@ class SummedRewards(NamedTuple):
         return 0, total
 
 
-compile_methods(Rewards, **UNCHECKED)
+compile_methods(Rewards)
 
 
 # --- What else an agent is made of ----------------------------------------------------------------
@@ -207,7 +205,7 @@ class ScheduledRates(NamedTuple):
         return self.model[t]
 
 
-compile_methods(Rates, **UNCHECKED)
+compile_methods(Rates)
 
 
 class Before(NamedTuple):
@@ -333,6 +331,7 @@ def read_reward(model: RewardModel) -> None:
 # --- The loop -------------------------------------------------------------------------------------
 
 
+@part()
 def run_task(
     world: World,
     rewards: Rewards,
@@ -351,9 +350,6 @@ def run_task(
     exploration: np.random.Generator,
 ) -> tuple[Before, int, int]:
     """Learn for T steps, in place: how far the task is, episodes begun, and how it ended."""
-    world, rewards, values, cumulant, reward_model, rates, room = borrowed(
-        (world, rewards, values, cumulant, reward_model, rates, room)
-    )
     i, D = record.gpi_counts.shape[0] - 1, room.c_t.shape[0]
     state, next_state, c_t, error_i, error_c = (
         room.state, room.next_state, room.c_t, room.error_i, room.error_c,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from sfr_fa.kernels.arrays import UNCHECKED, Reals, part
+from sfr_fa.kernels.arrays import Reals, part
 from sfr_fa.kernels.world import compile_methods
 
 
@@ -52,4 +52,4 @@ def learner(e: int, i: int, c: int) -> int:
     return i if e == 0 else c
 
 
-compile_methods(Values, called=("begin_task", "readout_changed", "look"), **UNCHECKED)
+compile_methods(Values, called=("begin_task", "readout_changed", "look"))

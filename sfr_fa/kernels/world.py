@@ -36,7 +36,8 @@ import numpy as np
 from numba import types
 from numba.extending import overload_method, register_jitable
 
-from sfr_fa.kernels.arrays import FOR_PYTHON_ONLY, UNCHECKED, Reals
+from sfr_fa.kernels.arrays import FOR_PYTHON_ONLY, PART, Reals
+from sfr_fa.kernels.linking import InlinedCompiler
 
 
 class Moves(Protocol):
@@ -71,8 +72,11 @@ def _no_cell(self: Any) -> int:
 
 @functools.cache
 def _with_checked_indices(method: Callable[..., Any], arguments: int) -> Callable[..., Any]:
-    """A method that calls another, which is compiled so that an index outside an array raises IndexError."""
-    checked = register_jitable(boundscheck=True, **FOR_PYTHON_ONLY)(method)
+    """A method that calls another, which is compiled so that an index outside an array raises IndexError.
+
+    It may make arrays, unlike our own, so references to them are counted.
+    """
+    checked = register_jitable(boundscheck=True, _nrt=True, **FOR_PYTHON_ONLY)(method)
     return (
         lambda self: checked(self),
         lambda self, one: checked(self, one),
@@ -80,12 +84,12 @@ def _with_checked_indices(method: Callable[..., Any], arguments: int) -> Callabl
     )[arguments]
 
 
-def compile_methods(protocol: type, called: Collection[str] = (), **options: Any) -> None:
+def compile_methods(protocol: type, called: Collection[str] = ()) -> None:
     """Let compiled code call the methods of a protocol on any NamedTuple whose class has them.
 
-    Numba asks with the types of a call, and compiles the function that it is given for them. A call passes
-    every array of a tuple on, which takes as long as a short method does; so methods are inlined, except for
-    those that are `called`, which saves time of compilation.
+    Numba asks with the types of a call, and compiles the function that it is given for them, as a part. A
+    call passes every array of a tuple on, which takes as long as a short method does; so methods are inlined,
+    except for those that are `called`, which saves time of compilation.
     """
     for name, stub in vars(protocol).items():
         if not inspect.isfunction(stub) or name.startswith("_"):
@@ -101,10 +105,10 @@ def compile_methods(protocol: type, called: Collection[str] = (), **options: Any
 
         # Numba reads the parameters of the call from here.
         method_of.__signature__ = inspect.signature(stub)  # type: ignore[attr-defined]
-        method_options = {**options, "forceinline": name not in called}
+        options = PART if name in called else {**PART, "pipeline_class": InlinedCompiler}
         register: Any = overload_method
-        register(types.BaseNamedTuple, name, strict=False, jit_options=method_options)(method_of)
+        register(types.BaseNamedTuple, name, strict=False, jit_options=options)(method_of)
 
 
-compile_methods(Moves, **UNCHECKED)
-compile_methods(World, **UNCHECKED)
+compile_methods(Moves)
+compile_methods(World)
