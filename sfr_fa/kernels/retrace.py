@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sfr_fa.kernels.arrays import Integers, Reals, borrowed, fill, part
+from sfr_fa.kernels.arrays import Integers, Reals, fill, part
 from sfr_fa.kernels.encoding import FloatArray
 from sfr_fa.kernels.loop import FINISHED, OUTSIDE, Rewards
 from sfr_fa.kernels.world import World
@@ -26,6 +26,7 @@ def copy_to_row(values: Reals, rows: Reals, t: int) -> None:
         rows[t, j] = values[j]
 
 
+@part()
 def retrace(
     world: World,
     rewards: Rewards,
@@ -42,7 +43,6 @@ def retrace(
 
     An episode has at most `episode_steps` steps, any number if that is 0. `state` and `phi` are room.
     """
-    world, rewards, state, phi = borrowed((world, rewards, state, phi))
     over, steps = True, 0
     for t in range(actions.shape[0]):
         if over:
