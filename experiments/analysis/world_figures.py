@@ -142,7 +142,7 @@ def fewer_policies(run: Run) -> Picture:
     caption = (
         f"SFR with GPI over m stored policies beside the current one, as a part of the return of SFR with "
         f"all of them (an axis that does not begin at 0), and time per step; means, bars are 95 % "
-        f"bootstrap intervals over {run.repetitions} repetitions; profile {run.profile}: {run.size}"
+        f"bootstrap intervals over {figures.repetition_counts(run, _settings(run)[0])}; {figures.scale(run)}"
     )
     return Picture("fewer_policies", caption, partial(draw_fewer_policies, run), partial(_hover_fewer, run))
 
@@ -193,7 +193,7 @@ def _hover_fewer(run: Run, figure: Figure) -> dict[str, Any]:
             columns = dict(
                 zip(("mean", "low", "high"), map(figures.short, zip(*rows, strict=True)), strict=True)
             )
-            series[k] = {"n": run.repetitions, **columns}
+            series[k] = {"n": len(run.agents[setting, ALL].trials), **columns}
         unit = "µs per step" if is_time else "% of the return of all policies"
         low, high = np.log10(axes.get_xlim())  # the axis is logarithmic
         panels.append({

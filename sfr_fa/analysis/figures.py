@@ -145,7 +145,7 @@ def scale(run: Run) -> str:
     return f"profile {run.profile}: {run.size}"
 
 
-def _counts(run: Run, setting: str) -> str:
+def repetition_counts(run: Run, setting: str) -> str:
     """How many repetitions there are, with the exceptions."""
     counts = {agent.label: len(agent.trials) for agent in run.in_setting(setting)}
     most = max(counts.values())
@@ -170,7 +170,7 @@ def curves(run: Run, setting: str) -> Picture:
     smooth = f", running mean over {window} tasks" if window > 1 else ""
     rows = "; a panel for each kind of initial weights" if len(panels(run, setting)) > 1 else ""
     caption = (
-        f"{setting}: mean return of each task over {_counts(run, setting)}{smooth}; bands are one "
+        f"{setting}: mean return of each task over {repetition_counts(run, setting)}{smooth}; bands are one "
         f"standard error{rows}; the legend is in the order of the last fifth of the tasks; {scale(run)}"
     )
     return Picture(
@@ -312,8 +312,9 @@ def limits(axes: Any) -> dict[str, list[float]]:
 
 def total_return(run: Run, setting: str) -> Picture:
     caption = (
-        f"{setting}: return over all tasks, {_counts(run, setting)}; boxes from quartile to quartile, "
-        f"whiskers to the last values within 1.5 of their distance, a dot for each repetition; {scale(run)}"
+        f"{setting}: return over all tasks, {repetition_counts(run, setting)}; boxes from quartile to "
+        f"quartile, whiskers to the last values within 1.5 of their distance, a dot for each repetition; "
+        f"{scale(run)}"
     )
     return Picture(
         _slug("total_return", setting),

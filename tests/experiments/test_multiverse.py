@@ -140,6 +140,9 @@ def test_the_figure_of_fewer_policies():
     assert [m for m, _ in world_figures.subsets(run, "linear", "bound")] == [1, 5, 20]
     told = picture.numbers["panels"][0]
     assert told["names"][1].startswith("linear, m = 5:")
+    n = len(run.agents["linear", "SFR, all"].trials)
+    assert told["series"][0]["n"] == n
+    assert f"over {n} repetitions" in picture.caption
     assert [told["series"][k]["mean"][0] for k in range(4)] == pytest.approx([100, 90, 80, 70])
 
 
