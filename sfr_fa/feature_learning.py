@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfr_fa import kernels
 from sfr_fa.agents.features import LearnedFeatures
 from sfr_fa.arrays import (
     FloatArray,
@@ -33,7 +34,6 @@ from sfr_fa.arrays import (
     positive_integer,
     positive_number,
 )
-from sfr_fa.kernels import arrays as kernel_arrays
 from sfr_fa.kernels.arrays import REASSOCIATE, part
 from sfr_theory.compiled import stored
 from sfr_theory.errors import InputError
@@ -136,15 +136,15 @@ def loss_and_gradients(
     weights: Any,
     directions_gradient: Any,
     weights_gradient: Any,
+    phi: Any,
 ) -> Any:
-    """L of the rows `batch` of the data; dL/dH^T and dL/dW are written to the last two arguments.
+    """L of the rows `batch` of the data; dL/dH^T and dL/dW are written to the arguments of these names.
 
     inputs (N, 2S), rewards (N,), tasks (N,), batch (B,) row numbers; directions = H^T (h, 2S), weights
-    (tasks, h).
+    (tasks, h); phi (h,) is room.
     """
     h, width = directions.shape
     scale = 2 / len(batch)
-    phi = np.empty(h, dtype=directions.dtype)
     directions_gradient[:] = 0
     weights_gradient[:] = 0
     loss = 0.0
@@ -200,11 +200,13 @@ def _adam(
 ) -> float:
     """One step of Adam for each row of `batches`; returns the mean loss of the batches."""
     directions_gradient, weights_gradient = np.empty_like(directions), np.empty_like(weights)
+    phi = np.empty(len(directions), dtype=directions.dtype)
     total = 0.0
     for step in range(len(batches)):
         total += loss_and_gradients(
-            inputs, rewards, tasks, batches[step], directions, weights, directions_gradient, weights_gradient
-        )
+            inputs, rewards, tasks, batches[step], directions, weights,
+            directions_gradient, weights_gradient, phi,
+        )  # fmt: skip
         t = iterations_before + step + 1
         rate = np.float32(learning_rate / (1.0 - 0.9**t))
         correction = np.float32(np.sqrt(1.0 - 0.999**t))
@@ -218,4 +220,4 @@ def _adam(
 @functools.cache
 def _compiled_adam() -> Callable[..., float]:
     # Without the interpreter lock, so that Ctrl-C and progress are handled meanwhile.
-    return stored(_adam, [Path(kernel_arrays.__file__)], nogil=True)
+    return stored(_adam, sorted(Path(kernels.__file__).parent.glob("*.py")), nogil=True)

@@ -245,6 +245,7 @@ def _missing(config: Mapping[str, Any], records: Collection[TrialRecord]) -> tup
         (record.trial["setting"]["name"], canonical_json(record.trial["agent"]), record.trial["repetition"])
         for record in records
     }
+    begun = {(record.trial["setting"]["name"], record.trial["agent"]["label"]) for record in records}
     every = range(config["size"]["repetitions"])
     lacking: dict[tuple[str, tuple[int, ...]], list[str]] = {}
     absent: dict[str, list[str]] = {}
@@ -252,7 +253,7 @@ def _missing(config: Mapping[str, Any], records: Collection[TrialRecord]) -> tup
         setting, labels = part["setting"]["name"], [agent["label"] for agent in part["agents"]]
         for agent in part["agents"]:
             name = agent["label"]
-            if labels.count(name) > 1:
+            if labels.count(name) > 1 and (setting, name) in begun:
                 name += f" (rate {agent['learning_rate']:g})"
             lost = tuple(k for k in every if (setting, canonical_json(agent), k) not in there)
             if len(lost) == len(every):
@@ -267,15 +268,15 @@ def _missing(config: Mapping[str, Any], records: Collection[TrialRecord]) -> tup
     return sentences, _not_run(absent, len(config["parts"]))
 
 
-def _listed(items: Sequence[Any]) -> str:
+def _listed(items: Iterable[Any]) -> str:
     return ", ".join(map(str, items))
 
 
 def _not_run(absent: Mapping[str, Sequence[str]], settings: int) -> str:
-    """Not run: SF-R, SF-4 (linear); SF-R (general)."""
+    """Not run: SF-R, SF-4 (linear); SF-R (general). Agents of several rates are named once."""
     where: dict[str, list[str]] = {}
     for setting, names in absent.items():
-        where.setdefault(_listed(names), []).append(setting)
+        where.setdefault(_listed(dict.fromkeys(names)), []).append(setting)
     groups = (
         names + ("" if len(places) == settings else f" ({_listed(places)})")
         for names, places in where.items()

@@ -34,7 +34,7 @@ def test_the_gradient_is_that_of_autograd(h):
     directions_gradient, weights_gradient = np.empty_like(directions), np.empty_like(weights)
     loss = loss_and_gradients(
         inputs_of(data), data.rewards, data.tasks, batch, directions, weights,
-        directions_gradient, weights_gradient,
+        directions_gradient, weights_gradient, np.empty(h),
     )  # fmt: skip
 
     H, W = torch.tensor(matrix, requires_grad=True), torch.tensor(weights, requires_grad=True)

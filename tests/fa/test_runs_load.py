@@ -129,6 +129,13 @@ def test_a_rate_that_was_not_run_is_said(tmp_path):
     assert run.not_run == "Not run: SF (rate 0.2)."
 
 
+def test_an_agent_of_many_rates_that_was_not_run_is_named_once(tmp_path):
+    grid = [agent("Q", learning_rate=0.1), *(agent("SF", learning_rate=rate) for rate in (0.1, 0.2))]
+    lost = {key_of(GENERAL, setup, k) for setup in grid[1:] for k in range(3)}
+    run = runs.load(write_run(tmp_path, "grid", [(GENERAL, grid)], constant, leave_out=lost))
+    assert run.not_run == "Not run: SF."
+
+
 def test_a_manifest_with_other_content_gets_a_sentence(folder):
     path = folder / "manifest.json"
     content = json.loads(path.read_text())
