@@ -300,11 +300,22 @@ class Engine:
         """The episodes; changes nothing but the environment and the generators of the trip."""
         raise NotImplementedError
 
-    def retrace(self, task: Task, actions: NDArray[np.int64], noise: np.random.Generator) -> SeenPath:
+    def retrace(self, task: TaskOrFunction, actions: Any, noise: np.random.Generator) -> SeenPath:
         """What a task showed on the way of all its actions; `noise` is as the environment's stream was then.
 
         A `TaskResult` has the actions only, since states take a lot of memory.
         """
+        self._refuse_in_a_callback()
+        task, actions, A = as_task(task), np.asarray(actions), self.agent.num_actions
+        self._check(task)
+        if actions.ndim != 1 or actions.dtype.kind not in "iu" or not np.isin(actions, np.arange(A)).all():
+            raise InputError(f"actions must be integers from 0 to {A - 1}, such as those of a TaskResult")
+        if not isinstance(noise, np.random.Generator):
+            raise InputError(f"noise is {noise!r}; it must be a numpy.random.Generator")
+        return self._retrace(task, actions.astype(np.int64), noise)
+
+    def _retrace(self, task: Task, actions: NDArray[np.int64], noise: np.random.Generator) -> SeenPath:
+        """The path; changes nothing that was learned."""
         raise NotImplementedError
 
     def _check(self, task: Task) -> None:

@@ -103,7 +103,7 @@ class CompiledEngine(Engine):
     def _forget_episode(self) -> None:
         self._steps_of_episode = 0
 
-    def retrace(self, task: Task, actions: NDArray[np.int64], noise: np.random.Generator) -> SeenPath:
+    def _retrace(self, task: Task, actions: NDArray[np.int64], noise: np.random.Generator) -> SeenPath:
         """In a copy of the engine's world."""
         world, space, T, S = copy.deepcopy(self.world), self.space, len(actions), self.agent.state_dim
         path = SeenPath(np.zeros((T, S), np.float32), np.zeros((T, S), np.float32), np.zeros(T))

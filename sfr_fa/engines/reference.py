@@ -92,7 +92,7 @@ class ReferenceEngine(Engine):
     def _forget_episode(self) -> None:
         self._episode = None
 
-    def retrace(self, task: Task, actions: NDArray[np.int64], noise: np.random.Generator) -> SeenPath:
+    def _retrace(self, task: Task, actions: NDArray[np.int64], noise: np.random.Generator) -> SeenPath:
         """In the engine's environment; the episode in progress ends."""
         self._forget_episode()
         return retraced(self.environment, task, actions, noise, self.limit)

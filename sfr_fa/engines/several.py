@@ -22,7 +22,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, VectorEnv
 from numpy.typing import NDArray
 
 from sfr_fa.agents import DivergedError, GpiAgent, Transition
-from sfr_fa.engines.base import EpisodeLimit, Walk
+from sfr_fa.engines.base import EpisodeLimit, SeenPath, Walk
 from sfr_fa.engines.reference import ReferenceEngine, checked_start, in_short, warn_of_another_reward
 from sfr_fa.streams import Streams
 from sfr_fa.tasks import Task, check_task
@@ -52,6 +52,9 @@ class VectorEngine(ReferenceEngine):
                 "gymnasium.wrappers.TimeLimit around each"
             )
         super().__init__(environment, agent, streams, limit)  # type: ignore[arg-type]
+
+    def _retrace(self, task: Task, actions: NDArray[np.int64], noise: np.random.Generator) -> SeenPath:
+        raise InputError("paths are retraced in one environment; make an engine with one of them")
 
     def _check(self, task: Task) -> None:
         space = feature_space_of(self.environment)

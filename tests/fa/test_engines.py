@@ -548,3 +548,21 @@ def test_the_path_of_given_actions_begins_episodes_where_the_agent_did(limit, st
 def test_both_engines_retrace_what_the_agent_has_seen(agent):
     """In object collection and in the racer."""
     retrace_both(agent, 300, EpisodeLimit(40))
+
+
+@pytest.mark.parametrize(
+    ("actions", "noise", "names"),
+    [
+        ([0, 4], np.random.default_rng(0), "actions"),
+        ([-1], np.random.default_rng(0), "actions"),
+        ([0.5], np.random.default_rng(0), "actions"),
+        ([[0]], np.random.default_rng(0), "actions"),
+        ([0], 7, "noise"),
+    ],
+)
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+def test_a_path_of_actions_that_are_none_is_refused(engine, actions, noise, names):
+    """Before they reach compiled code, which does not check indices."""
+    engine = engine_of(engine, "SFR")
+    with refused(names):
+        engine.retrace(next_task(engine, "SFR"), actions, noise)
