@@ -144,6 +144,10 @@ def strip(images: Sequence[Image.Image], gap: int = 16) -> Image.Image:
 # --- All of a run ------------------------------------------------------------------------------------
 
 
+TOTALS_SAY_IT = ("ablation", "grid_object_collection", "grid_racer")
+"""Experiments of many variants of an agent, whose learning curves cover one another."""
+
+
 def pictures(run: Run) -> Iterator[Picture]:
     """Every figure that the results of a run suffice for."""
     from experiments.analysis import world_figures  # which draws with what is here
@@ -152,6 +156,8 @@ def pictures(run: Run) -> Iterator[Picture]:
         yield world_figures.PICTURES[run.name](run)
     elif compare.level_settings(run):
         yield from [nonlinearity(run)] if run.agents else []
+    elif run.name in TOTALS_SAY_IT:
+        yield from (picture for picture in figures.pictures(run) if picture.name.startswith("total_return"))
     else:
         yield from figures.pictures(run)
 
