@@ -59,7 +59,7 @@ class PartCompiler(Compiler):
 
     def define_pipelines(self) -> Any:
         state = self.state
-        state.library = PartLibrary(
+        state["library"] = PartLibrary(
             state.targetctx.codegen(),
             state.func_id.func_qualname,
             optimised=bool(state.flags.fastmath),
