@@ -22,7 +22,7 @@ import numpy as np
 import sympy
 from sympy import Expr, Rational, oo
 
-from proofs_checks.argument import Step, broken, every, proved, refuted
+from proofs_checks.argument import Step, broken, every, incomplete, proved, refuted
 from proofs_checks.proof import Proof
 from proofs_checks.smt import Formula, absolute, entails, equal, maximum, number, real, reals
 from proofs_checks.symbolic import determinant, identity, symbolic_mdp, unknowns
@@ -300,12 +300,20 @@ PROOFS: tuple[Proof, ...] = (
             "there it is right: continuous/no-linear-for-all-rewards",
             broken("1, phi, phi^2 do for all three tasks",
                    lambda: reformulation_facts([sympy.Integer(1), PHI, PHI**2]))),
-    refuted("continuous/sf-cannot-solve", lambda: reformulation_facts(REWARDS),
-            "features in [0, 1]; three tasks, solved by SF with their rewards as the feature vector; so "
-            "for any "
-            "finite number of tasks, which is all that an agent meets; symbolic",
-            broken("1, phi, phi^2 do for all three tasks",
-                   lambda: reformulation_facts([sympy.Integer(1), PHI, PHI**2]))),
+    incomplete("continuous/sf-cannot-solve",
+               "that features are chosen before the tasks are known; then "
+               "continuous/no-linear-for-all-rewards",
+               lambda: reformulation_facts(REWARDS),
+               "features in [0, 1]; three tasks and their rewards as the feature vector, which works for any "
+               "finite number of tasks; symbolic. With learned features the paper says the same: "
+               "features/learned",
+               broken("1, phi, phi^2 do for all three tasks",
+                      lambda: reformulation_facts([sympy.Integer(1), PHI, PHI**2]))),
+    proved("features/learned", Method.SYMBOLIC, lambda: reformulation_facts(REWARDS),
+           "features in [0, 1]; three tasks whose rewards are the new features, in which they are linear; "
+           "then Q = psi.w (bg/psi-linear). With features that come close: thm2/code",
+           broken("1, phi, phi^2 do for all three tasks",
+                  lambda: reformulation_facts([sympy.Integer(1), PHI, PHI**2]))),
     proved("continuous/no-linear-for-all-rewards", Method.EXACT, all_rewards_steps,
            "n = 1, 2, 3 as polynomial identities; every n because a product through n dimensions has rank "
            "at most n. A continuum has n + 1 points for every n; continuous rewards (tents) will do",

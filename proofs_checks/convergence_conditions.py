@@ -48,14 +48,21 @@ HALF = Fraction(1, 2)
 
 
 def zero_mean_facts(growth: int) -> Iterator[Step]:
-    """eps_n = +-n^growth by a fair coin; 1 is the counterexample, 0 has bounded variance."""
-    n, q, sign = sympy.symbols("n q sign")
+    """p^_n = p +- n^growth (1, -1) by a fair coin; 1 is the counterexample, 0 has bounded variance."""
+    n, q, sign, p = sympy.symbols("n q sign p")
     noise = sign * n**growth
-    yield Step("eps_n = +-n by a fair coin has mean 0", noise.subs(sign, 1) + noise.subs(sign, -1) == 0)
-    updated = q + (noise - q) / n
+    estimate = sympy.Matrix([p + noise, 1 - p - noise])
+    mean = (estimate.subs(sign, 1) + estimate.subs(sign, -1)) / 2
+    yield Step(
+        "p^_n = p +- n (1, -1) by a fair coin estimates p = (p, 1-p) without bias: E eps = 0",
+        sympy.simplify(mean) == sympy.Matrix([p, 1 - p]),
+    )
+    # R = (1, 0) less its mean p, so that Q* = 0.
+    updated = q + (estimate[0] - p - q) / n
     jump = sympy.simplify(updated - (1 - 1 / n) * q)
     yield Step(
-        f"gamma = 0, alpha_n = 1/n: Q_n - (1 - 1/n) Q_(n-1) = {jump} does not tend to 0, so Q_n has no limit",
+        "R = (1, 0), gamma = 0, alpha_n = 1/n: (Q_n - p) - (1 - 1/n) (Q_(n-1) - p) = "
+        f"{jump} does not tend to 0, so Q_n has no limit",
         bool(sympy.limit(jump.subs(sign, 1), n, oo) != 0),
     )
 
@@ -125,7 +132,8 @@ DELTA = sympy.Symbol("delta", positive=True)
 
 PROOFS: tuple[Proof, ...] = (
     refuted("thm1/zero-mean-sufficient", lambda: zero_mean_facts(1),
-            "one state, one action, gamma = 0, alpha_n = 1/n, every path; a bounded variance is missing",
+            "one state, one action, two features, gamma = 0, alpha_n = 1/n, every path; what is missing is a "
+            "bounded variance, which the indicator has",
             broken("noise of bounded variance does the same", lambda: zero_mean_facts(0))),
     incomplete("thm1/continuous-features",
                "finite S and A, and an estimate p^ with E of the integral of R p^ equal to r(s, a) and of "

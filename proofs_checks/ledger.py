@@ -8,7 +8,7 @@ failure. Every other verdict that differs from what the catalogue expects is a f
 A claim that rests on others (`depends_on`) is PROVED only if all of them are, in the same run: `settle`
 follows the chain, so that a step that fails takes with it whatever was built on it.
 
-What Coq has checked holds for all finite sizes and rests on nothing else (`machine_checked`); where it did
+What Coq has checked, most of it for all finite sizes, rests on nothing else (`machine_checked`); where it did
 not run, the entry says what the other proof covers and no more.
 
 Verdicts on experiments are computed from the published tables (`sfr_theory.empirical`).
@@ -58,7 +58,6 @@ from sfr_theory.errors import InputError
 
 Z3_INSTALL = "pip install z3-solver"
 RESULTS = Path("results")
-ALL_SIZES = "all finite sizes, Coq"
 
 
 @cache
@@ -233,7 +232,8 @@ def _also_in_coq(outcome: Outcome, formal: CheckResult) -> Outcome:
         )
         return replace(outcome, result=CheckResult(Verdict.INCONCLUSIVE, reason, own.scope))
     also = "" if outcome.method is None else f". Also {outcome.method.label} ({own.scope}): {own.evidence}"
-    result = CheckResult(formal.verdict, formal.evidence + also, ALL_SIZES, {**own.details, **formal.details})
+    details = {**own.details, **formal.details}
+    result = CheckResult(formal.verdict, formal.evidence + also, formal.scope, details)
     return Outcome(outcome.claim, result, Method.COQ, seconds=outcome.seconds)
 
 

@@ -128,6 +128,18 @@ def linear_image_steps(psi_rate: int = 1) -> Iterator[Step]:
     )
 
 
+def choice_steps(clipped: bool = True) -> Iterator[Step]:
+    """Two actions, xi~ = (1, -1) and (1/2, 0), R = (1, 1): SF reads their image, SFR clips xi~ at 0."""
+    reward, xi = exact_array([1, 1]), exact_array([[[1, -1], ["1/2", 0]]])
+    read = np.maximum(xi, exact_array(0)[()]) if clipped else xi
+    sf, sfr = (q_from_xi(values, reward)[0] for values in (xi, read))
+    yield Step(
+        f"xi~ = (1, -1) and (1/2, 0), R = (1, 1): the values are {_shown(sf)} as learned by SF and "
+        f"{_shown(sfr)} if xi~ is clipped at 0, so the greedy actions differ",
+        bool(sf.argmax() != sfr.argmax()),
+    )
+
+
 def new_features_facts(linear_image: bool) -> Iterator[Step]:
     """Features phi are replaced by phi' = B phi, or by any other vectors."""
     mdp = symbolic_mdp(states=2, features=3, phi=(3, 2), B=(2, 2), other=(3, 2))
@@ -172,11 +184,11 @@ PROOFS: tuple[Proof, ...] = (
            "induction along any path, if psi starts at the image of xi, losses are summed and nothing is "
            "clipped",
            broken("psi with twice the rate", lambda: linear_image_steps(2))),
-    incomplete("thm3/learning-differs",
-               "clipping, another rate, loss or start, or maps that are not linear", linear_image_steps,
-               "with linear maps learning psi is the image of learning xi, path by path "
-               "(approx/linear-image)",
-               broken("with twice the rate they agree as well", lambda: linear_image_steps(2))),
+    proved("thm3/learning-differs", Method.EXACT, choice_steps,
+           "one state, two actions, two features; the paper says that a difference is possible, and clips "
+           "xi. With linear maps, the same losses and starts, and no clipping there is none: "
+           "approx/linear-image",
+           broken("they differ without clipping, too", lambda: choice_steps(clipped=False))),
     incomplete("features/old-psi", "new features that are no linear image of the old ones",
                lambda: new_features_facts(linear_image=True),
                "all kernels, policies, features in R^2 and linear changes B; 2 states, 3 features; symbolic",

@@ -29,7 +29,7 @@ import sympy
 from scipy.optimize import linprog
 
 from proofs_checks.argument import Step, broken, incomplete, proved, refuted
-from proofs_checks.proof import Broken, Proof
+from proofs_checks.proof import Proof
 from sfr_theory.claims import Method
 
 OBJECTS = ((1, 0, 1, 0), (1, 0, 0, 1), (0, 1, 1, 0), (0, 1, 0, 1))
@@ -178,16 +178,18 @@ def _sum_steps(largest_level: Fraction) -> list[Step]:
     ]
 
 
-def _not_linear_facts() -> list[Step]:
-    """Some of the sampled reward functions are linear."""
-    linear = (Fraction(1, 2), Fraction(1, 4), Fraction(1, 4), Fraction(0))
+def _not_linear_facts(linear: tuple[Fraction, ...]) -> list[Step]:
+    """Some of the sampled reward functions are linear: this one."""
     interaction = sum(c * r for c, r in zip(INTERACTION, linear, strict=True))
     return [
         *_formula_steps(),
-        Step("R = (1/2, 1/4, 1/4, 0) has D = 0 and is linear", interaction == 0),
+        Step(f"R = ({', '.join(map(str, linear))}) has D = 0 and is linear", interaction == 0),
         Step("P(D = 0) = 0: the density of D has no atom", probability_within(Fraction(0)) == 0),
     ]
 
+
+ONE, ZERO = Fraction(1), Fraction(0)
+LINEAR_REWARD = (Fraction(1, 2), Fraction(1, 4), Fraction(1, 4), ZERO)
 
 PROOFS: tuple[Proof, ...] = (
     refuted("nonlinearity/mean-error", lambda: _mean_facts(Fraction(5, 4)),
@@ -200,7 +202,7 @@ PROOFS: tuple[Proof, ...] = (
            "R_k ~ U(-1, 1) independent, model error read as the sum |D|",
            broken("one numerator changed by 1", lambda: _level_steps((NUMERATORS[0] + 1, *NUMERATORS[1:])))),
     incomplete("nonlinearity/not-linear", "R_2 - R_3 - R_4 + R_5 != 0, which has probability 1",
-               _not_linear_facts,
+               lambda: _not_linear_facts(LINEAR_REWARD),
                "all rewards of the four objects; nothing and goal are fitted exactly by every model",
-               Broken("R = (1, 0, 0, 0) is linear", lambda: _largest_mean_error((1, 0, 0, 0), 4) != 0)),
+               broken("R = (1, 0, 0, 0) is linear", lambda: _not_linear_facts((ONE, ZERO, ZERO, ZERO)))),
 )  # fmt: skip

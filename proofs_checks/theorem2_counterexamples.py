@@ -100,7 +100,8 @@ def printed_distribution_like() -> CheckResult:
     return refutation(
         "thm2/printed-value-norm",
         MASS_PRESERVING,
-        "one state, two actions, three features (with eps = 0 two cannot do it), gamma = 1/2; no ties",
+        "one state, two actions, three features, gamma = 1/2; no ties (with eps = 0 and no ties two features "
+        "cannot do it)",
         "Mass moves between two features that R_2 values alike and R does not.",
     )
 

@@ -22,7 +22,17 @@ from sympy import Expr, Rational, oo
 
 from proofs_checks.argument import Step, broken, every, proved, refuted
 from proofs_checks.proof import Proof
-from proofs_checks.smt import absolute, at_most, entails, number, real, reals, within
+from proofs_checks.smt import (
+    absolute,
+    at_most,
+    discount,
+    distribution,
+    entails,
+    number,
+    real,
+    reals,
+    within,
+)
 from proofs_checks.symbolic import (
     SymbolicMDP,
     identity,
@@ -97,6 +107,20 @@ def mass_steps(forget_discount: bool = False) -> Iterator[Step]:
     mass = mdp.discounted(mdp.feature_probability).sum(axis=-1)
     one_minus_gamma = 1 if forget_discount else 1 - mdp.gamma
     yield identity("(1 - gamma) sum over phi of xi(s, a, phi) = 1", mass * one_minus_gamma, mdp.det)
+
+
+def nonnegative_steps(least_probability: int = 0) -> Iterator[Step]:
+    """Where xi is smallest, xi = p + gamma E[xi'] >= gamma xi."""
+    p, following = reals("p", 3), reals("xi'", 3)
+    gamma, xi, probability = real("gamma"), real("xi"), real("p(phi)")
+    yield entails(
+        "where xi is smallest, xi = p(phi) + gamma E[xi'] >= gamma xi, so it is not negative",
+        [
+            *distribution(p), *discount(gamma), probability >= least_probability,
+            xi == probability + gamma * (p @ following), *(value >= xi for value in following),
+        ],
+        xi >= 0,
+    )  # fmt: skip
 
 
 def xi_series_steps(missing_powers: int = 0) -> Iterator[Step]:
@@ -190,6 +214,9 @@ PROOFS: tuple[Proof, ...] = (
     proved("xi/series", Method.SYMBOLIC, xi_series_steps,
            SCOPE + "; 1 and 2 terms, and each further one by the same step",
            broken("the remainder one power of gamma larger", lambda: xi_series_steps(missing_powers=1))),
+    proved("xi/nonnegative", Method.SMT, nonnegative_steps,
+           "all kernels and gamma, 3 next states; z3. From xi = p + gamma E[xi'] (xi/series)",
+           broken("p(phi) may be negative", lambda: nonnegative_steps(least_probability=-1))),
     proved("xi/transfer", Method.SYMBOLIC, transfer_steps,
            SCOPE, broken("read with R_i in task j", lambda: transfer_steps(read_with="R_i"))),
     refuted("xi/l1-not-enough", lambda: l1_facts(PHI ** Rational(-1, 2)),

@@ -1,4 +1,4 @@
-"""Certificates: bounds on what GPI loses that need no knowledge of the truth.
+"""Certificates: bounds on what GPI loses that need a model, but not the error of what was learned.
 
 T2' bounds the loss by eps_R, the error of the approximations under the target reward, which nobody knows
 before the target is solved. With

@@ -5,7 +5,7 @@ perturb its xi, form the GPI policy on the target, evaluate it exactly, compare 
 Theorem 2 is refuted by problems whose errors hide in the kernel of R_i; for a refuted statement the
 smallest counterexample found is shrunk, shown in fractions, and written as a file that reproduces it.
 With --mdp, on a problem of your own, the command also prints what GPI can lose there, by T2' and by the
-certificates that do not need the truth (`sfr_theory.certificates`).
+certificates, which do not need the error of the approximations (`sfr_theory.certificates`).
 
 Exit code 0: every statement behaves as expected. 1: one that should hold is violated or, near gamma = 1, left
 undecided by the rounding of float64 (--exact decides it), or one that is false was not refuted although the

@@ -12,8 +12,8 @@ The ratio of a programme is that of a problem built from its solution and evalua
 "sharp" is T2', 2/(1-g) (g d + eps) for V and g times that for Q; "printed" is the paper's constant,
 2/(1-g) (d + eps), with the error read under the target reward, as it must be to hold.
 
-A second table compares T2' with the certificates, which do not need the truth: how large each is on random
-problems, and how often it is the smallest (`sfr_theory.comparison`).
+A second table compares T2' with the certificates, which do not need the error of the approximations: how
+large each is on random problems, and how often it is the smallest (`sfr_theory.comparison`).
 
 Exit code 0: T2' is attained and never exceeded, the paper's constant never reached. 1: one of these fails.
 2: bad input.

@@ -58,8 +58,8 @@ class Table:
         return tuple(other for other in self.agents if (other, agent) in self.ahead)
 
 
-def is_significant(printed: str) -> bool:
-    return printed == BELOW or float(printed) < SIGNIFICANT
+def is_significant(printed: str, level: float = SIGNIFICANT) -> bool:
+    return printed == BELOW or float(printed) < level
 
 
 def _above_all(best: str, agents: tuple[str, ...]) -> tuple[tuple[str, str], ...]:

@@ -15,7 +15,8 @@ otherwise; NOT CHECKED if there are no results at all. These verdicts are about 
 only runs of its full size (all tasks, steps and 10 repetitions, files without contradictions) can earn the
 first two: at any smaller size the verdict is INCONCLUSIVE, and the evidence says which way the results point.
 
-Where the paper gives no number ("similar"), the threshold is ours: a ratio of at least 90 % either way.
+Where the paper gives no number, the threshold is ours: "similar" is a ratio of at least 90 % either way,
+"roughly equivalent" one of at least 80 %.
 
 Some choices are not printed (`experiments.analysis.multiverse`). A claim that the results decide, but that
 holds in some worlds of these choices and clearly fails in others, NEEDS ASSUMPTION: the evidence says in how
@@ -46,6 +47,7 @@ from sfr_theory import cli, paper
 from sfr_theory.catalogue import EXPERIMENTS
 from sfr_theory.claims import CheckResult, Method, Outcome, Verdict, outcome_table
 
+ROUGHLY = 0.8
 LATE_TASKS = 100
 """How many count as the end: the last third."""
 INTERACTIONS = "racer_interactions"
@@ -292,6 +294,43 @@ def _learned_features(place: Place) -> list[Callable[[Results], Finding]]:
     ]
 
 
+_COUNTERPARTS = (
+    *((place, "SF-R", "SFR-R") for place in (LINEAR, GENERAL, BARRETO)),
+    *((place, "SF-4", "CSFR-4") for place in (LINEAR, GENERAL, BARRETO)),
+    (RACER, "SF-R", "CSFR-R"),
+    (RACER, "SF-3", "CSFR-3"),
+)
+"""Agents of SF and of SFR that learn rewards, or features as well."""
+
+
+def _roughly(place: Place, first: str, second: str) -> Callable[[Results], Finding]:
+    where = {BARRETO: "in Barreto's environment", RACER: "in the racer"}.get(
+        place, f"on {place.setting} tasks"
+    )
+    return lambda results: ratio(results, place, first, second, ROUGHLY, 1 / ROUGHLY, where)
+
+
+def closer_than_given(
+    results: Results, place: Place, given: tuple[str, str], learned: tuple[str, str]
+) -> Finding:
+    """SF reaches more of SFR if rewards or features are learned: the intervals do not overlap."""
+    ratios = [results.ratio(place, *pair) for pair in (given, learned)]
+    for pair, found in zip((given, learned), ratios, strict=True):
+        if not found.repetitions:
+            return absent(results, place, *pair)
+    known, online = ratios
+    n = min(known.repetitions, online.repetitions)
+    verdict = INCONCLUSIVE
+    if online.low > known.high:
+        verdict = REPRODUCED
+    elif online.high < known.low:
+        verdict = NOT_REPRODUCED
+    words = sentence(
+        "closer", place=place.setting, given=given, learned=learned, known=known, online=online, n=n
+    )
+    return Finding(verdict, words, online.estimate > known.estimate, results.at(place), n)
+
+
 def _cause(results: Results) -> CheckResult:
     run = results.run("ablation")
     means = {
@@ -377,6 +416,15 @@ CHECKS: Mapping[str, Check] = {
     "results/nonlinearity-trend": _all(ratio_falls),
     "results/nonlinearity-near-linear": _all(lambda results: ratio_at(results, 0, SIMILAR, 1 / SIMILAR)),
     "results/nonlinearity-half": _all(lambda results: ratio_at(results, 6, -math.inf, 0.5)),
+    "results/roughly-equivalent": _all(*(_roughly(*counterparts) for counterparts in _COUNTERPARTS)),
+    "results/weaker-if-learned": _all(
+        *(
+            partial(closer_than_given, place=place, given=given, learned=(first, second))
+            for given_place, given in ((GENERAL, ("SF", "SFR")), (RACER, ("SF", "CSFR")))
+            for place, first, second in _COUNTERPARTS
+            if place == given_place
+        )
+    ),
     "results/racer-csfr-above-q": _all(*_above(RACER, "CSFR", "Q", "SF")),
     "results/racer-csfr-best": _all(lambda results: highest(results, RACER, "CSFR")),
     "results/racer-sf-below-q": _all(*_above(RACER, "Q", *paper.RACER.behind("Q"))),
@@ -391,6 +439,16 @@ CHECKS: Mapping[str, Check] = {
     "results/barreto-early-tasks": _all(
         _early("MB SFR", "SF", paper.EARLY_TASKS),
         *(_early(agent, "SF-R", paper.EARLY_TASKS_LEARNED_REWARDS) for agent in ("SFR-R", "MB SFR-R")),
+    ),
+    "results/barreto-learned-rewards": _all(*_above(BARRETO, "SFR-R", "SF-R")),
+    "results/barreto-learned-features": _all(
+        lambda results: alike(results, BARRETO, "SF-4", "CSFR-4"),
+        *(
+            finding
+            for agent in ("SF", "SF-R", "SFR", "SFR-R", "MB SFR", "MB SFR-R")
+            for learned in ("SF-4", "SF-8", "CSFR-4")
+            for finding in _above(BARRETO, agent, learned)
+        ),
     ),
     "results/barreto-sf-beats-q": _all(
         *(finding for agent in paper.BARRETO.ahead_of("Q") for finding in _above(BARRETO, agent, "Q"))

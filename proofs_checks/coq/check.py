@@ -305,5 +305,6 @@ def findings(claims: Collection[str]) -> dict[str, CheckResult]:
         names = [theorem.name for _, theorem in pairs]
         if all(isinstance(verified[name], Theorem) for name in names):
             evidence = f"closed under the global context: {', '.join(names)}"
-            found[claim] = CheckResult(pairs[0][0], evidence, details={"coq": names})
+            scope = pairs[0][1].scope
+            found[claim] = CheckResult(pairs[0][0], evidence, scope, details={"coq": names})
     return found

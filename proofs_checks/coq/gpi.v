@@ -288,12 +288,13 @@ Theorem proxy_Q :
   dist (Qstar M r) (Q M pi r) <= 2%:R * g / (1 - g) * (dist r r' + g * distance r' rs + error r' pis Qt).
 Proof. by case: (losses total_ge0 proxy_losses). Qed.
 
-(* The bound for linear rewards (eq:gpi_guarantee), where GPI reads the linear reward r' nearest to r. *)
+(* The bound for linear rewards (eq:gpi_guarantee), where GPI reads any linear reward r': T2'', weakened. *)
 Theorem linear_gpi_bound : dist (Qstar M r) (Q M pi r) <=
-  2%:R / (1 - g) * (dist r r' + g ^+ 2 * distance r' rs + g * error r' pis Qt).
+  2%:R / (1 - g) * (dist r r' + distance r' rs + error r' pis Qt).
 Proof.
-apply: le_trans proxy_Q _; apply: (le_by (d := 2%:R * dist r r')); last by field.
-by rewrite mulr_ge0 ?ler0n ?dist_ge0.
+set slack := dist r r' + (1 + g) * distance r' rs + error r' pis Qt.
+apply: le_trans proxy_Q _; apply: (le_by (d := 2%:R * slack)); last by rewrite /slack; field.
+by rewrite mulr_ge0 ?ler0n // !addr_ge0 ?mulr_ge0 ?addr_ge0 ?ler01 ?distance_ge0 ?error_ge0 ?dist_ge0.
 Qed.
 
 End Proxy.

@@ -21,6 +21,7 @@ class Theorem:
     statement: str
     claims: tuple[str, ...] = ()  # of the catalogue that it proves
     refutes: tuple[str, ...] = ()  # ... and that it shows to be false
+    scope: str = "all finite sizes, Coq"
 
     @property
     def stem(self) -> str:
@@ -37,7 +38,11 @@ THEOREMS = (
     # Values and optimal policies
     Theorem("mdp.Q_bellman", "every policy has a value: a fixed point of T^pi", ("bg/q-bellman",)),
     Theorem("mdp.Q_unique", "T^pi has only one fixed point"),
-    Theorem("mdp.Q_series", "Q^pi is the sum of the first n discounted rewards and g^n times the rest"),
+    Theorem(
+        "mdp.Q_series",
+        "Q^pi is the sum of the first n discounted rewards and g^n times the rest",
+        ("bg/q-bellman",),
+    ),
     Theorem("mdp.Q_linear", "Q^pi is linear in the reward"),
     Theorem("mdp.optimal_exists", "an optimal policy exists"),
     Theorem("mdp.Qstar_bellman", "its value Q* is a fixed point of T"),
@@ -59,7 +64,7 @@ THEOREMS = (
     ),
     Theorem("xi.Q_is_sum_R_xi", "Q^pi = sum R xi^pi, for every R", ("xi/definition", "xi/transfer")),
     Theorem("xi.xi_mass", "the sum of xi^pi over phi is 1/(1-g)", ("xi/mass",)),
-    Theorem("xi.xi_ge0", "xi^pi >= 0"),
+    Theorem("xi.xi_ge0", "xi^pi >= 0", ("xi/nonnegative",)),
     Theorem(
         "xi.Txi_is_bellman",
         "sum R T_xi xi = T sum R xi, whichever of tied actions is taken",
@@ -147,12 +152,12 @@ THEOREMS = (
     Theorem(
         "gpi.proxy_Q",
         "T2'': ||Q* - Q^pi|| <= 2g/(1-g) (||r - r'|| + g min_i ||r' - r_i|| + eps)",
-        ("thm2/code",),
+        ("thm2/code", "gpi/linear-sharp"),
     ),
     Theorem(
         "gpi.linear_gpi_bound",
-        "||Q* - Q^pi|| <= 2/(1-g) (||r - r'|| + g^2 min_i ||r' - r_i|| + g eps), GPI read under r'",
-        ("gpi/linear-sharp",),
+        "||Q* - Q^pi|| <= 2/(1-g) (||r - r'|| + min_i ||r' - r_i|| + eps), GPI read under r'",
+        ("gpi/linear",),
     ),
     # Theorem 2 in xi and in codes
     Theorem("transfer.reward_distance", "||r - r_i|| <= ||R - R_i||_p", ("thm2/reward-distance",)),
@@ -228,6 +233,7 @@ THEOREMS = (
         "sharpness.sharp_attained",
         "T2' is attained for V and Q, for every g in [0, 1), d >= 0 and eps >= 0",
         ("tightness/joint", "tightness/sharp-attained-distance"),
+        scope="an example of two states for every g, d and eps, Coq",
     ),
     Theorem(
         "sharpness.sharp_constants_are_best",
@@ -237,16 +243,19 @@ THEOREMS = (
         "sharpness.proxy_attained",
         "T2'' is attained for V and Q, for every g, rho, d and eps",
         ("tightness/code",),
+        scope="an example for every g, rho, d and eps, Coq",
     ),
     Theorem(
         "sharpness.printed_false_in_text",
         "Theorem 2 as printed is false: A_R on the left, error in A_{R_i}",
         refutes=("thm2/printed",),
+        scope="examples, Coq",
     ),
     Theorem(
         "sharpness.printed_false_in_value_norm",
         "it is false with N_R on the left, error in N_{R_i}",
         refutes=("thm2/printed-value-norm",),
+        scope="an example, Coq",
     ),
     Theorem(
         "sharpness.printed_false_error_under_source",

@@ -4,7 +4,7 @@
   convergence theorem of Q-learning over to classes of xi.
 * The class converges with each of the three estimates of p(phi | s, a).
 * xi itself converges where the greedy policy is unique, and may oscillate for ever where it is not: proved
-  in docs/theory.md for a path without randomness and any Robbins-Monro step sizes.
+  in docs/theory.md for samples without randomness and any Robbins-Monro step sizes.
 * The step sizes must satisfy the Robbins-Monro conditions for each pair. The theorem states them for one
   sequence alpha_k on the global clock, and so it is false as printed.
 """

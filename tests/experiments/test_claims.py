@@ -28,11 +28,11 @@ LINEAR, GENERAL = SETTINGS["object_collection_linear"], SETTINGS["object_collect
 # Repetition k adds k to every task, so agents are told apart if their levels differ by 10, alike if by 1.
 LEVELS = {
     "object_collection_linear": {
-        "Q": 10, "SF": 160, "SF-R": 60, "SF-4": 101, "SF-8": 80, "SFR": 180, "SFR-R": 100, "CSFR-4": 101,
+        "Q": 10, "SF": 160, "SF-R": 85, "SF-4": 101, "SF-8": 80, "SFR": 180, "SFR-R": 100, "CSFR-4": 101,
         "MB SFR": 179, "MB SFR-R": 99,
     },
     "object_collection_general": {
-        "Q": 10, "SF": 120, "SF-R": 60, "SF-4": 101, "SF-8": 80, "SFR": 180, "SFR-R": 100, "CSFR-4": 101,
+        "Q": 10, "SF": 120, "SF-R": 85, "SF-4": 101, "SF-8": 80, "SFR": 180, "SFR-R": 100, "CSFR-4": 101,
         "MB SFR": 160, "MB SFR-R": 99,
     },
     "barreto": {
@@ -184,6 +184,13 @@ def test_smaller_runs_only_point_somewhere(tmp_path):
         ("barreto", {"SF": 130}, "barreto-model-based"),
         ("barreto", {"SF-R": 140}, "barreto-early-tasks"),
         ("barreto", {"SF-8": 0}, "barreto-sf-beats-q"),
+        ("barreto", {"SF-R": 140}, "barreto-learned-rewards"),
+        ("barreto", {"SF-8": 130}, "barreto-learned-features"),
+        ("object_collection_linear", {"SF-R": 60}, "roughly-equivalent"),
+        ("barreto", {"CSFR-4": 90}, "roughly-equivalent"),
+        ("racer", {"SF-R": 200}, "roughly-equivalent"),
+        ("object_collection_general", {"SF-R": 50}, "weaker-if-learned"),
+        ("racer", {"CSFR-3": 160}, "weaker-if-learned"),
     ],
 )
 def test_results_unlike_the_papers_do_not(tmp_path, name, change, claim):

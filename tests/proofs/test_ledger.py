@@ -285,13 +285,13 @@ def test_a_selection_brings_what_it_rests_on() -> None:
 # --- The hook for Coq
 
 
-def test_what_coq_checked_holds_for_all_sizes_and_rests_on_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    formal = {"thm2/corrected": CheckResult(Verdict.PROVED, "theorem corrected")}
+def test_what_coq_checked_has_its_scope_and_rests_on_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    formal = {"thm2/corrected": CheckResult(Verdict.PROVED, "theorem corrected", "all sizes")}
     broken = {"thm2/sharp": made_up(claim="thm2/sharp", check=raising)}
     outcomes = run_section(broken, monkeypatch, formal=formal)
     corrected = outcomes["thm2/corrected"]
     assert (corrected.result.verdict, corrected.method) == (Verdict.PROVED, Method.COQ)
-    assert corrected.result.scope == ledger.ALL_SIZES
+    assert corrected.result.scope == "all sizes"
     assert "theorem corrected" in corrected.result.evidence
     assert "symbolic (everything)" in corrected.result.evidence
     assert outcomes["thm2/sharp"].result.verdict is Verdict.INCONCLUSIVE
