@@ -4,7 +4,8 @@
 loops among them, and the methods of worlds and values are its parts: Numba compiles them into what calls
 them, and called from Python they are plain Python. The rest prepares arrays.
 
-Compiled loops are stored by `sfr_theory.compiled`, by a digest of all kernels and of the world's module.
+Compiled loops are stored by `sfr_theory.compiled`, by a digest of all kernels, of the world's module and of
+what its methods reach (`sfr_fa.kernels.reached`).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import numba
 
 from sfr_fa.kernels.arrays import UNCHECKED
 from sfr_fa.kernels.loop import run_task
+from sfr_fa.kernels.reached import digest
 from sfr_theory.compiled import stored
 
 Loop = Callable[..., Any]
@@ -40,12 +42,12 @@ def loop_for(world: type, loop: Loop = run_task) -> Loop:
     entry.__name__ = loop.__name__
     # Without the interpreter lock, so that Ctrl-C and progress are handled meanwhile.
     options = {"nogil": True, **UNCHECKED}
-    source = _source_of(world)
+    source, reached = _source_of(world), digest(world)
     # A class defined in a script is a new one in every process, and is never found again.
-    if source is None or world.__module__ == "__main__":
+    if source is None or reached is None or world.__module__ == "__main__":
         compiled: Loop = numba.njit(**options)(entry)
         return compiled
-    return stored(entry, [*sorted(_HERE.glob("*.py")), source], world.__module__, **options)
+    return stored(entry, [*sorted(_HERE.glob("*.py")), source], world.__module__, reached, **options)
 
 
 def _source_of(world: type) -> Path | None:
