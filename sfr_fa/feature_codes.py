@@ -13,8 +13,8 @@ Centres come from features that were observed (`place_centres`: k-means); the wi
 distance of a centre to the nearest other one.
 
 A known reward is read with the v that minimises sum_m (R(phi_m) - v . z(phi_m))^2 + ridge |v|^2 over points
-phi_m that occur (`ridge_fit`). Every fifth point is kept back; the residuals there are what no amount of
-learning can repair (T2'' in docs/theory.md).
+phi_m that occur (`ridge_fit`). A fit to four fifths of them is measured on the others; the residuals there are
+what no amount of learning can repair (T2'' in docs/theory.md). Then all points count.
 """
 
 from __future__ import annotations
@@ -171,9 +171,13 @@ def code_by_name(name: str) -> Callable[[FloatArray, np.random.Generator], Featu
     return lambda points, rng: CellCode(place_centres(points, size, rng))
 
 
+HELD_OUT = 5
+"""One point in so many is held out to measure a fit."""
+
+
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """v, and what it misses on points that it was not fitted to."""
+    """v, and what a fit misses on points that it has not seen."""
 
     vector: FloatArray
     rms: float
@@ -185,13 +189,24 @@ class Fit:
 
 
 def ridge_fit(encoded: FloatArray, rewards: FloatArray, ridge: float) -> Fit:
-    """Fit v to all points but every fifth, and measure it on those; encoded (m, D), rewards (m,)."""
-    if len(encoded) < 5:
-        raise InputError(f"a fit needs at least 5 points, not {len(encoded)}")
-    held = np.arange(len(encoded)) % 5 == 4
-    z, R = encoded[~held], rewards[~held]
-    vector = np.linalg.solve(z.T @ z + ridge * np.eye(z.shape[1]), z.T @ R)
-    missed = rewards[held] - encoded[held] @ vector
+    """Fit v to all points (encoded (m, D), rewards (m,)); what it misses is measured beforehand.
+
+    That is done on a fifth of the points, drawn at random, by a fit to the others. Where there are only a few,
+    they are all there is to be expressed, and the fit is measured on themselves.
+    """
+    if not len(encoded):
+        raise InputError("a fit needs at least one point")
+
+    def solved(z: FloatArray, R: FloatArray) -> FloatArray:
+        vector: FloatArray = np.linalg.solve(z.T @ z + ridge * np.eye(z.shape[1]), z.T @ R)
+        return vector
+
+    vector = solved(encoded, rewards)
+    held = np.random.default_rng(0).permutation(len(encoded)) % HELD_OUT == 0
+    measured = solved(encoded[~held], rewards[~held]) if len(encoded) >= HELD_OUT else vector
+    if len(encoded) < HELD_OUT:
+        held[:] = True
+    missed = rewards[held] - encoded[held] @ measured
     return Fit(
         vector,
         rms=float(np.sqrt(np.mean(missed**2))),

@@ -444,6 +444,13 @@ def grid(agent: AgentSetup, **rates: tuple[float, ...]) -> tuple[AgentSetup, ...
     return tuple(replace(agent, **combination) for combination in combinations)
 
 
+def _module_name(path: Path) -> str:
+    """The name by which other processes import the file, unless it is that of another module."""
+    found = sys.modules.get(path.stem)
+    taken = found is not None and not hasattr(found, "CONFIG")
+    return f"config_{file_name(path.stem)}" if taken or not path.stem.isidentifier() else path.stem
+
+
 def load_config(source: str) -> ExperimentConfig:
     """The CONFIG of a Python file by its path, or of a module by its name; either is executed."""
     path = Path(source)
@@ -453,10 +460,13 @@ def load_config(source: str) -> ExperimentConfig:
                 raise InputError(f"there is no file {path}")
             # What the config names as "module:attribute" may be in its folder.
             sys.path.insert(0, str(path.resolve().parent))
-            spec = importlib.util.spec_from_file_location(f"config_{file_name(path.stem)}", path)
+            name = _module_name(path)
+            spec = importlib.util.spec_from_file_location(name, path)
             assert spec is not None
             assert spec.loader is not None
             module = importlib.util.module_from_spec(spec)
+            # So that what it names as f"{__name__}:attribute" is found, here and in workers.
+            sys.modules[name] = module
             spec.loader.exec_module(module)
         else:
             module = importlib.import_module(source)

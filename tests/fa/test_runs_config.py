@@ -5,10 +5,12 @@ import json
 import re
 import subprocess
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from experiments.configs import pendulum
 from sfr_fa.runs import trial as trial_module
 from sfr_fa.runs.config import (
     AgentSetup,
@@ -20,6 +22,7 @@ from sfr_fa.runs.config import (
     file_name,
     grid,
     load_config,
+    thing,
 )
 from sfr_fa.runs.store import RunFolder
 from sfr_fa.runs.trial import run_trial
@@ -35,6 +38,16 @@ def returns(tmp_path, steps=200, **setup):
     folder = RunFolder(tmp_path / f"{setup}")
     run_trial(trial, folder)
     return [(row.total_return, row.gpi_current) for row in folder.read_result(trial.key).rows]
+
+
+def test_a_config_may_name_what_it_defines_itself(tmp_path):
+    """As those of experiments/configs do: a copy of one is a template."""
+    source = Path(pendulum.__file__).read_text("utf-8")
+    for name in ("my_pendulum", "json", "my-pendulum"):  # the last two are no names for a module of ours
+        path = tmp_path / f"{name}.py"
+        path.write_text(source, "utf-8")
+        config = load_config(str(path))
+        assert callable(thing("environment", config.parts[0].setting.environment))
 
 
 def test_without_clipping_and_with_matched_weights_sfr_is_sf(tmp_path):
