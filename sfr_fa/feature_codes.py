@@ -13,8 +13,8 @@ Centres come from features that were observed (`place_centres`: k-means); the wi
 distance of a centre to the nearest other one.
 
 A known reward is read with the v that minimises sum_m (R(phi_m) - v . z(phi_m))^2 + ridge |v|^2 over points
-phi_m that occur (`ridge_fit`). A fit to four fifths of them is measured on the others; the residuals there are
-what no amount of learning can repair (T2'' in docs/theory.md). Then all points count.
+phi_m that occur (`ridge_fit`). A fit to four fifths of them is measured on the others; the residuals there
+are what no amount of learning can repair (T2'' in docs/theory.md). Then all points count.
 """
 
 from __future__ import annotations
@@ -191,8 +191,8 @@ class Fit:
 def ridge_fit(encoded: FloatArray, rewards: FloatArray, ridge: float) -> Fit:
     """Fit v to all points (encoded (m, D), rewards (m,)); what it misses is measured beforehand.
 
-    That is done on a fifth of the points, drawn at random, by a fit to the others. Where there are only a few,
-    they are all there is to be expressed, and the fit is measured on themselves.
+    That is done on a fifth of the points, drawn at random, by a fit to the others. Where there are only a
+    few, they are all there is to be expressed, and the fit is measured on themselves.
     """
     if not len(encoded):
         raise InputError("a fit needs at least one point")

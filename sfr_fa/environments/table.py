@@ -1,0 +1,105 @@
+"""A finite MDP, or a tabular Gymnasium environment, as an environment that the compiled engine runs.
+
+    env = TableEnv.from_gymnasium(gymnasium.make("FrozenLake-v1"), features)
+
+Observations have a 1 for each state, so that linear values are tables: what is learned can be compared with
+the exact values of `sfr_theory.solve`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from sfr_fa.arrays import FloatArray, finite_array
+from sfr_fa.environments.world_env import WorldEnv
+from sfr_fa.feature_spaces import DiscreteFeatures
+from sfr_fa.kernels.table import TableWorld
+from sfr_fa.tasks import TaskOrFunction
+from sfr_theory.errors import InputError
+from sfr_theory.mdp import FiniteMDP
+
+
+class TableEnv(WorldEnv[TableWorld]):
+    """The MDP, which needs feature vectors; its gamma is left to the agent.
+
+    start           a state, or the probabilities of all states
+    ends            whether the last state ends the episode, as in `FiniteMDP.from_gymnasium`; it is never
+                    observed, and the feature that it shows (the last one) does not occur
+    episode_steps   an episode is truncated after this many steps; None for never
+    """
+
+    def __init__(
+        self,
+        mdp: FiniteMDP,
+        start: int | Sequence[float] | FloatArray = 0,
+        *,
+        ends: bool = False,
+        task: TaskOrFunction | None = None,
+        episode_steps: int | None = None,
+    ) -> None:
+        if not isinstance(mdp, FiniteMDP) or mdp.feature_vectors is None:
+            raise InputError("mdp must be a FiniteMDP with feature_vectors, a row for each feature")
+        self.mdp = mdp
+        kernel = np.asarray(mdp.to_float().kernel)
+        S, A, _, F = kernel.shape
+        states, features = (S - 1, F - 1) if ends else (S, F)
+        if kernel[:states, ..., features:].any():
+            raise InputError("ends=True says that only the last state shows the last feature; others do here")
+        rows, outcomes = np.nonzero(kernel[:states].reshape(states * A, -1))
+        chances = kernel[:states].reshape(states * A, -1)[rows, outcomes]
+        first = np.searchsorted(rows, np.arange(states * A + 1))
+        sums = np.concatenate([[0.0], np.cumsum(chances)])
+        world = TableWorld(
+            num_actions=A,
+            first=first,
+            cumulated=sums[1:] - sums[first[rows]],
+            next_states=outcomes // F,
+            shown=outcomes % F,
+            starts=np.cumsum(_chances(start, states)),
+            end=S - 1 if ends else -1,
+            now=np.zeros(2, np.int64),
+        )
+        super().__init__(
+            world,
+            state_dim=states,
+            num_actions=A,
+            feature_space=DiscreteFeatures(mdp.to_float().feature_vectors[:features]),
+            task=task,
+            episode_steps=episode_steps,
+        )
+
+    @staticmethod
+    def from_gymnasium(
+        env: gymnasium.Env[Any, Any],
+        features: Callable[[int, int, int, float], Sequence[float]],
+        *,
+        task: TaskOrFunction | None = None,
+        gamma: float = 0.95,
+    ) -> TableEnv:
+        """Of the table `env.unwrapped.P`, with features(state, action, next state, reward).
+
+        It starts where `env` starts (`initial_state_distrib`), and is cut off where `env` is (TimeLimit).
+        gamma is that of `mdp`, for exact solutions.
+        """
+        mdp = FiniteMDP.from_gymnasium(env, features, gamma)
+        start = getattr(env.unwrapped, "initial_state_distrib", None)
+        if start is None:
+            raise InputError(f"{env} has no initial_state_distrib; use TableEnv(mdp, start, ends=True)")
+        limit = env.spec.max_episode_steps if env.spec is not None else None
+        return TableEnv(mdp, start, ends=True, task=task, episode_steps=limit)
+
+
+def _chances(start: Any, states: int) -> FloatArray:
+    """The probabilities of the first state."""
+    if isinstance(start, (int, np.integer)):
+        if not 0 <= start < states:
+            raise InputError(f"start is {start}; it must be a state from 0 to {states - 1}")
+        return np.eye(states)[start]
+    chances = finite_array(start, "start", ("states",))
+    if chances.shape != (states,) or (chances < 0).any() or not np.isclose(chances.sum(), 1):
+        raise InputError(f"start must be a state, or {states} probabilities that sum to 1")
+    return chances / chances.sum()
