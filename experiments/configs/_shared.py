@@ -4,9 +4,10 @@ The winning rates of the paper's grid are not printed; where an experiment uses 
 middle of the grid (docs/decisions.md).
 """
 
+from collections.abc import Iterable
 from dataclasses import replace
 
-from sfr_fa.runs.config import AgentSetup, FeatureLearning, Profile, Setting
+from sfr_fa.runs.config import AgentSetup, FeatureLearning, Profile, Setting, grid
 from sfr_theory.paper import OBJECT_SIZE, RACER_SIZE, REPETITIONS
 
 LINEAR = Setting("linear", "object_collection", "linear", gamma=0.95)
@@ -55,6 +56,11 @@ def object_collection_agents(reward_model: str) -> tuple[AgentSetup, ...]:
         *(Q, SF, SF_R, SF_4, SF_8, SFR, sfr_r(reward_model), CSFR_4, MB_SFR, mb_sfr_r(reward_model)),
         MB_SFR_SQUARES,
     )
+
+
+def over(agents: Iterable[AgentSetup], **rates: tuple[float, ...]) -> tuple[AgentSetup, ...]:
+    """Each agent with all combinations of rates."""
+    return tuple(setup for agent in agents for setup in grid(agent, **rates))
 
 
 OBJECT_COLLECTION_PROFILES = {

@@ -20,29 +20,21 @@ from experiments.configs._shared import (
     SFR,
     Q,
     mb_sfr_r,
+    over,
     sfr_r,
 )
-from sfr_fa.runs.config import AgentSetup, ExperimentConfig, Part, Profile, grid
+from sfr_fa.runs.config import AgentSetup, ExperimentConfig, Part, Profile
 from sfr_theory.paper import OBJECT_RATES
 
-ALPHA, ALPHA_R, BETA = OBJECT_RATES.values()
+ALPHA, ALPHA_R, BETA = ({name: values} for name, values in OBJECT_RATES.items())
 
 
 def agents(reward_model: str) -> tuple[AgentSetup, ...]:
     return (
-        *(setup for agent in (Q, SF, SFR) for setup in grid(agent, learning_rate=ALPHA)),
-        *(
-            setup
-            for agent in (SF_R, SF_4, SF_8, sfr_r(reward_model), CSFR_4)
-            for setup in grid(agent, learning_rate=ALPHA, reward_learning_rate=ALPHA_R)
-        ),
-        *grid(MB_SFR, learning_rate=ALPHA, model_learning_rate=BETA),
-        *grid(
-            mb_sfr_r(reward_model),
-            learning_rate=ALPHA,
-            reward_learning_rate=ALPHA_R,
-            model_learning_rate=BETA,
-        ),
+        *over((Q, SF, SFR), **ALPHA),
+        *over((SF_R, SF_4, SF_8, sfr_r(reward_model), CSFR_4), **ALPHA, **ALPHA_R),
+        *over((MB_SFR,), **ALPHA, **BETA),
+        *over((mb_sfr_r(reward_model),), **OBJECT_RATES),
     )
 
 

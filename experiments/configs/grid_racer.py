@@ -1,7 +1,7 @@
 """The paper's grid search in the racer: 72 combinations of rates."""
 
-from experiments.configs._shared import RACER, RACER_AGENTS, RACER_FEATURE_LEARNING, RACER_PROFILES
-from sfr_fa.runs.config import ExperimentConfig, Part, Profile, grid
+from experiments.configs._shared import RACER, RACER_AGENTS, RACER_FEATURE_LEARNING, RACER_PROFILES, over
+from sfr_fa.runs.config import ExperimentConfig, Part, Profile
 from sfr_theory.paper import RACER_RATES
 
 ALPHA = {"learning_rate": RACER_RATES["learning_rate"]}
@@ -15,9 +15,7 @@ CONFIG = ExperimentConfig(
             tuple(
                 setup
                 for rates in (ALPHA, RACER_RATES)
-                for agent in RACER_AGENTS
-                if len(agent.rates) == len(rates)
-                for setup in grid(agent, **rates)
+                for setup in over((a for a in RACER_AGENTS if len(a.rates) == len(rates)), **rates)
             ),
         ),
     ),
