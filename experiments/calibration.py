@@ -28,7 +28,6 @@ from pathlib import Path
 import gymnasium
 import matplotlib as mpl
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
@@ -203,7 +202,6 @@ def picture(rows: Sequence[Calibration]) -> Picture:
 def draw(rows: Sequence[Calibration]) -> Figure:
     with mpl.rc_context(RC):
         figure = Figure(figsize=(WIDTH * 1.4, 3.3), layout="constrained")
-        FigureCanvasAgg(figure)
         features, bins = figure.subplots(1, 2)
         names = list(of_features(rows, RULES[0], RATES[0]))
         for k, (rule, (colour, marker)) in enumerate(STYLES.items()):

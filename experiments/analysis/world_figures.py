@@ -14,7 +14,6 @@ from typing import Any
 
 import matplotlib as mpl
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from experiments.analysis import compare
@@ -49,7 +48,6 @@ def draw_specification_curves(found: Sequence[Specification]) -> Figure:
     rows = -(-len(found) // COLUMNS)
     with mpl.rc_context(RC):
         figure = Figure(figsize=(5.2 * COLUMNS, 2.75 * rows), layout="constrained")
-        FigureCanvasAgg(figure)
         grid = figure.subfigures(rows, COLUMNS, squeeze=False)
         for panel, (place, specification) in enumerate(zip(grid.flat, found, strict=False)):
             _draw_specification(place, specification, panel)
@@ -152,7 +150,6 @@ def draw_fewer_policies(run: Run) -> Figure:
     settings = _settings(run)
     with mpl.rc_context(RC):
         figure = Figure(figsize=(WIDTH * 1.4, 4.6), layout="constrained")
-        FigureCanvasAgg(figure)
         axes = figure.subplots(2, len(settings), squeeze=False, sharex=True, sharey="row")
         for column, setting in enumerate(settings):
             for row in range(2):

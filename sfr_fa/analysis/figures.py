@@ -23,7 +23,6 @@ from typing import Any
 
 import matplotlib as mpl
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, StrMethodFormatter
@@ -137,7 +136,6 @@ def looks(agents: Sequence[AgentRun]) -> dict[str, Look]:
 def empty(width: float, height: float, rows: int = 1) -> tuple[Figure, Any]:
     """A figure and its panels, one below the other."""
     figure = Figure(figsize=(width, height), layout="constrained")
-    FigureCanvasAgg(figure)
     return figure, figure.subplots(rows, sharex=True, sharey=True, squeeze=False)[:, 0]
 
 
