@@ -72,15 +72,17 @@ def planned(config: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     for repetition in range(config["size"]["repetitions"]):
         for part in config["parts"]:
             for agent in part["agents"]:
-                yield {
-                    "setting": part["setting"],
-                    "agent": agent,
-                    "repetition": repetition,
-                    "seed": config["seed"],
-                    "tasks": config["size"]["tasks"],
-                    "steps": config["size"]["steps"],
-                    "engine": config["engine"],
-                }
+                yield _trial(config, part, agent, repetition)
+
+
+def _trial(
+    config: Mapping[str, Any], part: Mapping[str, Any], agent: Mapping[str, Any], repetition: int
+) -> dict[str, Any]:
+    """What the files of a trial say about it, but for its rates."""
+    return {
+        "setting": part["setting"], "agent": agent, "repetition": repetition, "seed": config["seed"],
+        "tasks": config["size"]["tasks"], "steps": config["size"]["steps"], "engine": config["engine"],
+    }  # fmt: skip
 
 
 # --- From a folder of trials -------------------------------------------------------------------------
@@ -199,11 +201,7 @@ def write(finished: Finished, path: Path) -> None:
     for entry in trials:
         record = finished.records[entry["key"]]
         rows += [(*_place(record.trial), task, value) for task, value in enumerate(record.returns)]
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    writer.writerows(rows)  # csv writes a float by its repr
-    table = buffer.getvalue().encode()
+    table = store.csv_bytes(COLUMNS, rows)
     manifest = {
         "format": FORMAT, "version": store.VERSION, "config": finished.config,
         "provenance": finished.provenance, "csv_sha256": digest(table), "provenances": provenances,
@@ -248,10 +246,9 @@ def _published(
     config = manifest["config"]
     part = config["parts"][entry["part"]]
     trial = {
-        "setting": part["setting"], "agent": part["agents"][entry["agent"]], "rates": entry["rates"],
-        "repetition": entry["repetition"], "seed": config["seed"], "engine": config["engine"],
-        "tasks": config["size"]["tasks"], "steps": config["size"]["steps"],
-    }  # fmt: skip
+        **_trial(config, part, part["agents"][entry["agent"]], entry["repetition"]),
+        "rates": entry["rates"],
+    }
     found = returns[_place(trial)]
     if not entry["diverged"] and len(found) != trial["tasks"]:
         raise ValueError(f"{entry['key']} has {len(found)} of {trial['tasks']} tasks")

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
 
 import numpy as np
 from scipy import stats
@@ -35,8 +34,6 @@ PRIOR_DEGREES = 4
 ROUNDS = (2, 3, 5, 10)
 """How many repetitions those that are left have after each round."""
 
-Combination = TypeVar("Combination")
-
 
 def rounds_of(repetitions: int) -> tuple[int, ...]:
     """The rounds of a race that ends with `repetitions` repetitions."""
@@ -44,35 +41,27 @@ def rounds_of(repetitions: int) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True)
-class Dropped(Generic[Combination]):
+class Dropped:
     """A combination that fell behind and was dropped."""
 
-    combination: Combination
+    combination: str
     repetitions: int
-    behind: Combination
-    difference: float
-    """m: how much less it returned than `behind`, on average over the repetitions."""
     statistic: float
     threshold: float
 
 
 @dataclass(frozen=True)
-class RacePlan(Generic[Combination]):
+class RacePlan:
     """Where a race stands."""
 
-    to_run: tuple[tuple[Combination, int], ...]
+    to_run: tuple[tuple[str, int], ...]
     """(combination, repetition) that the present round still needs; empty at the end."""
-    left: tuple[Combination, ...]
-    dropped: tuple[Dropped[Combination], ...]
-    winner: Combination | None
+    dropped: tuple[Dropped, ...]
+    winner: str | None
     """The highest mean over all repetitions, when nothing is left to run; None also if all diverged."""
 
 
-def plan(
-    results: Mapping[Combination, Mapping[int, float]],
-    rounds: Sequence[int] = ROUNDS,
-    error: float = ERROR,
-) -> RacePlan[Combination]:
+def plan(results: Mapping[str, Mapping[int, float]], rounds: Sequence[int] = ROUNDS) -> RacePlan:
     """What the results of each combination, by repetition, mean; a combination without results has {}.
 
     A result that is not finite (a trial that diverged) drops its combination at once.
@@ -82,31 +71,29 @@ def plan(
     if not rounds or rounds[0] < 2 or list(rounds) != sorted(set(rounds)):
         raise InputError(f"rounds is {rounds}; it must list increasing numbers of repetitions, from 2 on")
     left = list(results)
-    dropped: list[Dropped[Combination]] = []
+    dropped: list[Dropped] = []
     for is_last, repetitions in zip([False] * (len(rounds) - 1) + [True], rounds, strict=True):
         missing = [(c, k) for k in range(repetitions) for c in left if k not in results[c]]
         # A lone survivor has won, but is run to the end: its mean is a result.
         if missing:
-            return RacePlan(tuple(missing), tuple(left), tuple(dropped), None)
+            return RacePlan(tuple(missing), tuple(dropped), None)
         returns = np.array([[results[c][k] for k in range(repetitions)] for c in left])
         # At the end, means decide between those that have not diverged.
-        falls = _behind(returns, 0.0 if is_last else error / (len(rounds) - 1))
-        names = list(left)
-        for c, (behind, difference, statistic, threshold) in falls.items():
-            dropped.append(Dropped(names[c], repetitions, names[behind], difference, statistic, threshold))
-        left = [name for c, name in enumerate(names) if c not in falls]
+        falls = _behind(returns, 0.0 if is_last else ERROR / (len(rounds) - 1))
+        dropped += [Dropped(left[c], repetitions, *numbers) for c, numbers in falls.items()]
+        left = [name for c, name in enumerate(left) if c not in falls]
     means = {c: np.mean([results[c][k] for k in range(rounds[-1])]) for c in left}
     winner = max((c for c in left if np.isfinite(means[c])), key=lambda c: means[c], default=None)
-    return RacePlan((), tuple(left), tuple(dropped), winner)
+    return RacePlan((), tuple(dropped), winner)
 
 
-def _behind(returns: FloatArray, error: float) -> dict[int, tuple[int, float, float, float]]:
-    """Which rows of returns (combinations, repetitions) fall behind: row -> (best row, m, statistic, t)."""
+def _behind(returns: FloatArray, error: float) -> dict[int, tuple[float, float]]:
+    """Which rows of returns (combinations, repetitions) fall behind: row -> (statistic, t)."""
     finite = [c for c, row in enumerate(returns) if np.isfinite(row).all()]
     if not finite:
         return {}
     best = max(finite, key=lambda c: returns[c].mean())
-    falls = {c: (best, np.inf, np.inf, 0.0) for c in range(len(returns)) if c not in finite}
+    falls = {c: (np.inf, 0.0) for c in range(len(returns)) if c not in finite}
     others = [c for c in finite if c != best]
     if not others:
         return falls
@@ -120,5 +107,5 @@ def _behind(returns: FloatArray, error: float) -> dict[int, tuple[int, float, fl
         # Equal in every repetition: no reason to drop either.
         statistic = float(difference / np.sqrt(variance / r)) if difference > 0 and variance > 0 else 0.0
         if statistic > threshold:
-            falls[c] = (best, float(difference), statistic, threshold)
+            falls[c] = (statistic, threshold)
     return falls

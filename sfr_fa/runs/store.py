@@ -27,7 +27,7 @@ import os
 import shutil
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 
 from sfr_fa.runs.racing import Dropped, plan, rounds_of
 from sfr_theory.atomic import is_half_written, output_errors, write_atomic
-from sfr_theory.errors import InputError
+from sfr_theory.errors import InputError, in_short
 from sfr_theory.reading import known_content, read_bytes, read_json
 
 RUN_FORMAT, TRIAL_FORMAT, VERSION = "sfr-run", "sfr-trial", 1
@@ -163,14 +163,18 @@ def read_signed(path: Path, format_name: str, unsigned: Sequence[str] = ()) -> d
     return content
 
 
-def rows_to_csv(rows: Sequence[TaskRow]) -> bytes:
-    """Numbers are written so that they are read back exactly."""
+def csv_bytes(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:
+    """A table; csv writes a float by its repr, so that it is read back exactly, and a bool by its name."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    # csv writes a float by its repr, and a bool by its name.
-    writer.writerows((*numbers, int(diverged)) for *numbers, diverged in map(_VALUES, rows))
+    writer.writerow(header)
+    writer.writerows(rows)
     return buffer.getvalue().encode()
+
+
+def rows_to_csv(rows: Sequence[TaskRow]) -> bytes:
+    """The table of a trial."""
+    return csv_bytes(COLUMNS, ((*numbers, int(diverged)) for *numbers, diverged in map(_VALUES, rows)))
 
 
 def rows_from_csv(content: bytes, path: Path) -> tuple[TaskRow, ...]:
@@ -463,12 +467,7 @@ def first_difference(old: Any, new: Any, place: str = "") -> str:
             if difference:
                 return difference
         return "" if len(old) == len(new) else f"{place[:-1]} had {len(old)} entries and has {len(new)}"
-    return "" if old == new else f"{place[:-1]} was {_in_short(old)} and is {_in_short(new)}"
-
-
-def _in_short(value: Any) -> str:
-    text = json.dumps(value)
-    return text if len(text) <= 200 else f"{text[:200]}..."
+    return "" if old == new else f"{place[:-1]} was {in_short(old)} and is {in_short(new)}"
 
 
 # --- Reading whole runs ------------------------------------------------------------------------------
@@ -522,8 +521,8 @@ class GridPoint:
     best: bool
     seconds: float
     """Of all its repetitions."""
-    dropped: Dropped[str] | None = None
-    """Where a race dropped it (sfr_fa.runs.racing), by which statistic and behind which rates."""
+    dropped: Dropped | None = None
+    """Where a race dropped it (sfr_fa.runs.racing), and by which statistic."""
 
 
 def planned_combinations(config: Mapping[str, Any]) -> Counter[tuple[str, str]]:
@@ -591,16 +590,15 @@ def returns_by_repetition(trials: Sequence[Any]) -> dict[int, float]:
 def grid_to_csv(points: Sequence[GridPoint]) -> bytes:
     """The whole grid as a table, a column for each rate."""
     names = sorted({name for point in points for name in point.rates})
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow([
+    header = [
         "setting", "agent", *names, "repetitions", "mean_total_return", "diverged", "best",
         "dropped_after", "statistic", "threshold",
-    ])  # fmt: skip
+    ]  # fmt: skip
+    rows = []
     for point in points:
         rates = [point.rates.get(name, "") for name in names]
-        numbers = [point.repetitions, repr(point.mean_total_return), point.diverged, int(point.best)]
+        numbers = [point.repetitions, point.mean_total_return, point.diverged, int(point.best)]
         fall = point.dropped
         why = [fall.repetitions, f"{fall.statistic:.3g}", f"{fall.threshold:.3g}"] if fall else [""] * 3
-        writer.writerow([point.setting, point.agent, *rates, *numbers, *why])
-    return buffer.getvalue().encode()
+        rows.append([point.setting, point.agent, *rates, *numbers, *why])
+    return csv_bytes(header, rows)

@@ -10,10 +10,10 @@ from tests.refusals import refused
 
 def run_race(returns, rounds=ROUNDS):
     """A race whose trials return the rows of `returns`; its last plan, and how many trials it ran."""
-    results = {c: {} for c in range(len(returns))}
+    results = {str(c): {} for c in range(len(returns))}
     while (now := plan(results, rounds)).to_run:
         for combination, repetition in now.to_run:
-            results[combination][repetition] = returns[combination][repetition]
+            results[combination][repetition] = returns[int(combination)][repetition]
     return now, sum(len(row) for row in results.values())
 
 
@@ -33,8 +33,7 @@ def test_the_statistic_by_hand():
     results["a"][0] += 1e-9  # the best of two equal means
     (fall,) = plan(results, (2, 4)).dropped
     moderated = (4 * 0.29 + 0.5) / 5
-    assert fall.behind == "a"
-    assert fall.difference == pytest.approx(10.5)
+    assert fall.combination == "c"
     assert fall.statistic == pytest.approx(10.5 / np.sqrt(moderated / 2), rel=1e-6)
     assert fall.threshold == pytest.approx(stats.t.isf(ERROR, 5))
 
@@ -42,21 +41,21 @@ def test_the_statistic_by_hand():
 def test_what_diverged_is_out_and_what_is_equal_stays():
     results = {"a": {0: 1.0, 1: 2.0}, "b": {0: 1.0, 1: 2.0}, "c": {0: np.nan, 1: 3.0}}
     now = plan(results, (2, 3))
-    assert now.left == ("a", "b")
+    assert now.to_run == (("a", 2), ("b", 2))
     assert [fall.combination for fall in now.dropped] == ["c"]
 
 
 def test_what_diverges_last_does_not_win():
     good = {0: 10.0, 1: 11.0, 2: 10.5}
     last = plan({"good": good, "late": {0: 10.1, 1: 10.8, 2: np.nan}}, (2, 3))
-    assert (last.winner, last.left, last.to_run) == ("good", ("good",), ())
+    assert (last.winner, last.to_run) == ("good", ())
     assert [(fall.combination, fall.repetitions) for fall in last.dropped] == [("late", 3)]
     assert plan({"only": {**good, 2: np.inf}}, (2, 3)).winner is None
 
 
 def test_a_single_combination_runs_to_the_end_and_wins():
     last, trials = run_race(np.ones((1, 10)))
-    assert (last.winner, trials) == (0, 10)
+    assert (last.winner, trials) == ("0", 10)
 
 
 ALPHA = np.array([0.75, 1.0, 0.85])
@@ -81,7 +80,7 @@ def test_races_seldom_miss_the_winner_of_the_whole_grid(means, cost):
         noise = 0.05 * (0.5 + rng.random((len(means), 1))) * rng.standard_normal((len(means), 10))
         returns = means[:, None] * (1 + 0.06 * rng.standard_normal(10)) + noise
         last, ran = run_race(returns)
-        missed += last.winner != returns.mean(axis=1).argmax()
+        missed += last.winner != str(returns.mean(axis=1).argmax())
         trials += ran
     assert missed / 200 < 0.05
     assert trials / 200 / (10 * len(means)) < cost
