@@ -34,7 +34,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -83,8 +83,10 @@ class HungError(Exception):
 class RunUnderTest:
     """A run of one kind (see above) and what belongs to it; nothing of it outlives the `with` block."""
 
-    def __init__(self, kind: str, options: Options, folder: Path) -> None:
+    def __init__(self, kind: str, options: Options) -> None:
         self.kind, self.options = kind, options
+        self._folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+        folder = Path(self._folder.name)
         self.results, self.temporary = folder / "results", folder / "tmp"
         self.temporary.mkdir(parents=True)
         self.runner: subprocess.Popen[bytes] | None = None
@@ -102,6 +104,7 @@ class RunUnderTest:
             if process:
                 kill(process)
         self._output.close()
+        self._folder.cleanup()
 
     # --- Starting
 
@@ -297,22 +300,13 @@ def contents(folder: Path) -> dict[str, Any]:
     return found
 
 
-@contextlib.contextmanager
-def run_under_test(kind: str, options: Options) -> Iterator[RunUnderTest]:
-    with (
-        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
-        RunUnderTest(kind, options, Path(folder)) as run,
-    ):
-        yield run
-
-
 def main(options: Options) -> int:
     if options.kills < 1 or options.workers < 2:
         raise InputError("--kills must be at least 1 and --workers at least 2")
     configs.load_config(options.experiment).profile(options.profile)
     console = cli.output_console(None)
     rng = random.Random(options.seed)
-    with run_under_test("alone", options) as undisturbed:
+    with RunUnderTest("alone", options) as undisturbed:
         if undisturbed.finish() != 0:
             raise InputError(f"the undisturbed run failed: {undisturbed.output()}")
         console.print(undisturbed.output(), soft_wrap=True)
@@ -323,7 +317,7 @@ def main(options: Options) -> int:
     per_run = min(KILLS_PER_RUN, -(-options.kills // len(KINDS)))
     for place in itertools.cycle(KINDS):
         kinds = itertools.cycle(KINDS[place])
-        with run_under_test(place, options) as run:
+        with RunUnderTest(place, options) as run:
             here: Counter[str] = Counter()
             wrong: list[str] = []
             try:

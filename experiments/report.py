@@ -11,8 +11,9 @@ another's name. The page needs no network and reads without scripts.
 from __future__ import annotations
 
 import base64
+import contextlib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -126,15 +127,22 @@ def counted(entries: Mapping[str, Mapping[str, Any]]) -> str:
     return ", ".join(f"{counts[verdict]} {verdict.value}" for verdict in Verdict if counts[verdict])
 
 
-def rendered(path: Path, command: str, template: str, **content: Any) -> Markup:
-    """A template over what another program wrote, which may be anything."""
+@contextlib.contextmanager
+def what_it_writes(path: Path, command: str) -> Iterator[None]:
+    """Around what reads a file that another program wrote, which may hold anything."""
     try:
-        return Markup(render(template, command=command, claims_table=claims_table, **content))
+        yield
     except (KeyError, TypeError, ValueError, AttributeError, jinja2.UndefinedError) as error:
         raise InputError(
             f"{path} is not what `{command} --json` writes ({type(error).__name__}: {error}); "
             f"run it again, or `make demo`"
         ) from None
+
+
+def rendered(path: Path, command: str, template: str, **content: Any) -> Markup:
+    """A template over what another program wrote."""
+    with what_it_writes(path, command):
+        return Markup(render(template, command=command, claims_table=claims_table, **content))
 
 
 def theory_section(name: str, folder: Path) -> Markup:
@@ -154,7 +162,7 @@ def ledger(folder: Path, decided: Mapping[str, Mapping[str, Any]]) -> Markup:
     """Every claim; `decided` are verdicts on results, in place of NOT CHECKED."""
     path = folder / "ledger.json"
     content = read(path)
-    try:
+    with what_it_writes(path, LEDGER):
         claims = {**(content["claims"] if content is not None else {}), **decided}
         sections = {s.title: {c.id: claims[c.id] for c in s.claims if c.id in claims} for s in SECTIONS}
         found = {
@@ -163,11 +171,6 @@ def ledger(folder: Path, decided: Mapping[str, Mapping[str, Any]]) -> Markup:
             "counts": verdict_counts(claims),
             "errors": errors(claims),
         }
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise InputError(
-            f"{path} is not what `{LEDGER} --json` writes ({type(error).__name__}: {error}); "
-            f"run it again, or `make demo`"
-        ) from None
     return rendered(path, LEDGER, "ledger.html", is_complete=content is not None, titles=ERRORS, **found)
 
 
