@@ -6,9 +6,9 @@ Each claim is checked by a function in `sfr_theory.checks`; this file selects, r
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import tyro
 
@@ -117,94 +117,82 @@ def main(options: Options) -> int:
 
 # --- Figure: line styles and markers differ, not only colours (Okabe and Ito's palette) ---------
 
-BLACK, ORANGE, BLUE, GREEN, VERMILION = "#000000", "#E69F00", "#0072B2", "#009E73", "#D55E00"
+BLACK, BLUE, GREEN, VERMILION = "#000000", "#0072B2", "#009E73", "#D55E00"
 Details = Mapping[str, Mapping[str, Any]]
+
+
+CIRCLE, SQUARE, TRIANGLE = (BLUE, "o"), (VERMILION, "s"), (GREEN, "^")
+SOLID, DASHED = (BLUE, "-"), (VERMILION, (0, (4, 1)))
+
+
+def _draw_errors(axes: Any, curves: Iterable[tuple[str, Mapping[str, Any], tuple[str, str]]]) -> None:
+    for label, curve, (colour, marker) in curves:
+        axes.loglog(curve["steps"], curve["error"], color=colour, marker=marker, markevery=4, label=label)
 
 
 def _draw_class_errors(axes: Any, details: Details) -> None:
     beta, model = next(iter(details["mb/convergence"]["curves"].items()))
     unbiased = details["thm1/corrected"]
     styles = (
-        ("known p", unbiased["known p"]["curve"], BLUE, "o"),
-        ("indicator", unbiased["indicator"]["curve"], VERMILION, "s"),
-        (f"one-step model, β = {beta}", model, GREEN, "^"),
+        ("known p", unbiased["known p"]["curve"], CIRCLE),
+        ("indicator", unbiased["indicator"]["curve"], SQUARE),
+        (f"one-step model, β = {beta}", model, TRIANGLE),
     )
-    for name, curve, colour, marker in styles:
-        label = f"{name}: rate {curve['rate']:.2f}"
-        axes.loglog(curve["steps"], curve["error"], color=colour, marker=marker, markevery=4, label=label)
-    steps = curve["steps"]
+    _draw_errors(axes, ((f"{name}: rate {curve['rate']:.2f}", curve, style) for name, curve, style in styles))
+    steps = model["steps"]
     late = [n for n in steps if n >= steps[-1] / 100]
-    reference = [2 * curve["error"][-1] * (n / steps[-1]) ** -0.5 for n in late]
+    reference = [2 * model["error"][-1] * (n / steps[-1]) ** -0.5 for n in late]
     axes.loglog(late, reference, color=BLACK, linestyle=":", label="reference: rate -1/2")
-    axes.set_title("The class converges, whichever the estimate of p")
-    axes.set_ylabel(r"$\|R\cdot\xi_n-Q^*\|\,/\,(\max|R|/(1-\gamma))$")
     axes.legend(fontsize=8)
 
 
 def _draw_oscillation(axes: Any, details: Details) -> None:
     oscillation = details["thm1/oscillation"]
-    for name, colour, style in (("deterministic", BLUE, "-"), ("stochastic", VERMILION, (0, (4, 1)))):
+    for name, (colour, style) in (("deterministic", SOLID), ("stochastic", DASHED)):
         curve = oscillation[name]
         axes.semilogx(
             curve["steps"], curve["xi"], color=colour, linestyle=style, label=rf"$\xi_n(t)$, {name}"
         )
-    axes.set_title("Where actions tie, ξ swings for ever ...")
-    axes.set_ylabel(r"$\xi_n(t,a,\phi_1)$")
     axes.set_ylim(bottom=-0.25)  # room for the legend
     axes.legend(fontsize=8, loc="lower center", ncols=2)
 
 
 def _draw_oscillation_error(axes: Any, details: Details) -> None:
     oscillation = details["thm1/oscillation"]
-    for name, colour, style in (("deterministic", BLUE, "-"), ("stochastic", VERMILION, (0, (4, 1)))):
+    for name, (colour, style) in (("deterministic", SOLID), ("stochastic", DASHED)):
         curve = oscillation[name]
         axes.loglog(curve["steps"], curve["error"], color=colour, linestyle=style, label=name)
-    axes.set_title("... while its class converges")
-    axes.set_ylabel(r"$\|R\cdot\xi_n-Q^*\|$")
     axes.legend(fontsize=8)
 
 
 def _draw_kept_actions(axes: Any, details: Details) -> None:
     curves = details["thm1/hysteresis"]["example"]
-    for name, colour, style in (("without", VERMILION, (0, (4, 1))), ("with", BLUE, "-")):
+    for name, (colour, style) in (("without", DASHED), ("with", SOLID)):
         label = rf"$\xi_n(t)$, {name} hysteresis"
         axes.semilogx(curves["steps"], curves[name], color=colour, linestyle=style, label=label)
-    axes.set_title("... unless the bootstrap action is kept")
-    axes.set_ylabel(r"$\xi_n(t,a,\phi_1)$")
     axes.set_ylim(bottom=-0.25)
     axes.legend(fontsize=8, loc="lower center", ncols=2)
 
 
 def _draw_twins(axes: Any, details: Details) -> None:
     runs = details["thm1/hysteresis"]
-    curves = (
-        ("with hysteresis", runs["curve"], BLUE, "o"),
-        ("without", runs["without"], VERMILION, "s"),
-        ("with it, constant steps", runs["constant_steps"], GREEN, "^"),
-    )
-    for label, curve, colour, marker in curves:
-        axes.loglog(curve["steps"], curve["error"], color=colour, marker=marker, markevery=4, label=label)
-    axes.set_title("Every action has a twin: the error of ξ")
-    axes.set_ylabel(r"$\sup|\xi_n-\xi^\pi|\,(1-\gamma)$")
+    _draw_errors(axes, (
+        ("with hysteresis", runs["curve"], CIRCLE),
+        ("without", runs["without"], SQUARE),
+        ("with it, constant steps", runs["constant_steps"], TRIANGLE),
+    ))  # fmt: skip
     axes.legend(fontsize=8)
 
 
 def _draw_transfer(axes: Any, details: Details) -> None:
     runs = details["thm1-thm2/hysteresis"]
-    for label, key, colour, marker in (
-        ("with hysteresis", "curve", BLUE, "o"),
-        ("without", "without", VERMILION, "s"),
-    ):
-        curve = runs[key]
-        axes.loglog(curve["steps"], curve["error"], color=colour, marker=marker, markevery=4, label=label)
-    axes.set_title("... and the error that T2' reads on a target")
-    axes.set_ylabel(r"$\varepsilon_R\,/\,(\max|R|/(1-\gamma))$")
+    _draw_errors(axes, (("with hysteresis", runs["curve"], CIRCLE), ("without", runs["without"], SQUARE)))
     axes.legend(fontsize=8)
 
 
 def _draw_overestimate(axes: Any, details: Details) -> None:
     run_details = details["gpi-learning/covered-by-theorem-1"]
-    for action, colour, marker in ((0, BLUE, "o"), (1, VERMILION, "s")):
+    for action, (colour, marker) in enumerate((CIRCLE, SQUARE)):
         values = [q[action] for q in run_details["q"]]
         name = "ab"[action]
         axes.semilogx(
@@ -212,44 +200,70 @@ def _draw_overestimate(axes: Any, details: Details) -> None:
         )
         optimum = run_details["optimal"][action]
         axes.axhline(optimum, color=colour, linestyle="--", label=f"$Q^*({name}) = {optimum:g}$")
-    axes.set_title("A frozen over-estimate: GPI leaves the optimum")
-    axes.set_ylabel(r"$Q_n$")
     axes.legend(fontsize=8, loc=(0.55, 0.58))
 
 
 def _draw_broken_conditions(axes: Any, details: Details) -> None:
-    clocks = details["thm1/printed"]["curves"]
     sampled = details["thm1/corrected"]["indicator"]
-    zero = details["mb/beta-zero"]["curve"]
-    curves = (
-        ("global clock (example)", clocks["global clock"], BLUE, "o"),
-        ("constant step sizes", sampled["constant_steps"], VERMILION, "s"),
-        ("one-step model, β = 0", zero, GREEN, "^"),
-    )
-    for label, curve, colour, marker in curves:
-        axes.loglog(curve["steps"], curve["error"], color=colour, marker=marker, markevery=4, label=label)
+    _draw_errors(axes, (
+        ("global clock (example)", details["thm1/printed"]["curves"]["global clock"], CIRCLE),
+        ("constant step sizes", sampled["constant_steps"], SQUARE),
+        ("one-step model, β = 0", details["mb/beta-zero"]["curve"], TRIANGLE),
+    ))  # fmt: skip
     kept = sampled["curve"]
     axes.loglog(kept["steps"], kept["error"], color=BLACK, linestyle=":", label="conditions kept")
-    axes.set_title("Broken conditions: the error stays")
-    axes.set_ylabel("error")
     axes.legend(fontsize=8)
 
 
-PANELS: tuple[tuple[Callable[[Any, Details], None], tuple[str, ...]], ...] = (
-    (_draw_class_errors, ("thm1/corrected", "mb/convergence")),
-    (_draw_oscillation, ("thm1/oscillation",)),
-    (_draw_oscillation_error, ("thm1/oscillation",)),
-    (_draw_kept_actions, ("thm1/hysteresis",)),
-    (_draw_twins, ("thm1/hysteresis",)),
-    (_draw_transfer, ("thm1-thm2/hysteresis",)),
-    (_draw_overestimate, ("gpi-learning/covered-by-theorem-1",)),
-    (_draw_broken_conditions, ("thm1/printed", "thm1/corrected", "mb/beta-zero")),
-)
+class Panel(NamedTuple):
+    """A part of the figure."""
+
+    draw: Callable[[Any, Details], None]
+    title: str
+    ylabel: str
+    claims: tuple[str, ...]
+    """Whose results it shows."""
 
 
-def drawable(claims: Sequence[str]) -> list[Callable[[Any, Details], None]]:
+PANELS = (
+    Panel(
+        _draw_class_errors, "The class converges, whichever the estimate of p",
+        r"$\|R\cdot\xi_n-Q^*\|\,/\,(\max|R|/(1-\gamma))$", ("thm1/corrected", "mb/convergence"),
+    ),
+    Panel(
+        _draw_oscillation, "Where actions tie, ξ swings for ever ...",
+        r"$\xi_n(t,a,\phi_1)$", ("thm1/oscillation",),
+    ),
+    Panel(
+        _draw_oscillation_error, "... while its class converges",
+        r"$\|R\cdot\xi_n-Q^*\|$", ("thm1/oscillation",),
+    ),
+    Panel(
+        _draw_kept_actions, "... unless the bootstrap action is kept",
+        r"$\xi_n(t,a,\phi_1)$", ("thm1/hysteresis",),
+    ),
+    Panel(
+        _draw_twins, "Every action has a twin: the error of ξ",
+        r"$\sup|\xi_n-\xi^\pi|\,(1-\gamma)$", ("thm1/hysteresis",),
+    ),
+    Panel(
+        _draw_transfer, "... and the error that T2' reads on a target",
+        r"$\varepsilon_R\,/\,(\max|R|/(1-\gamma))$", ("thm1-thm2/hysteresis",),
+    ),
+    Panel(
+        _draw_overestimate, "A frozen over-estimate: GPI leaves the optimum",
+        r"$Q_n$", ("gpi-learning/covered-by-theorem-1",),
+    ),
+    Panel(
+        _draw_broken_conditions, "Broken conditions: the error stays",
+        "error", ("thm1/printed", "thm1/corrected", "mb/beta-zero"),
+    ),
+)  # fmt: skip
+
+
+def drawable(claims: Sequence[str]) -> list[Panel]:
     """The panels that the results of these claims suffice for."""
-    panels = [panel for panel, needed in PANELS if set(needed) <= set(claims)]
+    panels = [panel for panel in PANELS if set(panel.claims) <= set(claims)]
     if not panels:
         raise InputError("the chosen claims have no curves to plot; leave out --plot or choose thm1")
     return panels
@@ -257,24 +271,21 @@ def drawable(claims: Sequence[str]) -> list[Callable[[Any, Details], None]]:
 
 def draw(details: Details) -> Any:
     """A figure with one panel for each topic that was checked."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
+    from matplotlib.figure import Figure
 
     panels = drawable(list(details))
     columns = min(3, len(panels))
     rows = -(-len(panels) // columns)
-    figure, grid = plt.subplots(
-        rows, columns, figsize=(5 * columns, 3.6 * rows), squeeze=False, layout="constrained"
-    )
+    figure = Figure(figsize=(5 * columns, 3.6 * rows), layout="constrained")
+    grid = figure.subplots(rows, columns, squeeze=False)
     for axes, panel in zip(grid.flat, panels, strict=False):
-        panel(axes, details)
+        panel.draw(axes, details)
+        axes.set_title(panel.title)
+        axes.set_ylabel(panel.ylabel)
         axes.set_xlabel("steps")
         axes.grid(alpha=0.3)
     for axes in grid.flat[len(panels) :]:
         axes.remove()
-    plt.close(figure)
     return figure
 
 
