@@ -30,7 +30,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
 import gymnasium
@@ -541,7 +541,7 @@ def main(options: Options) -> int:
             "full_gpi": {"microseconds_per_step": full, "bytes_per_second": reading, "limit": limit},
             "racer": {"bytes_per_step": size_racer, "limit": limit_racer},
             "peak_memory_bytes": peak,
-            "goals": [{**asdict(goal), "reached": goal.reached} for goal in reached],
+            "goals": [goal.to_json() for goal in reached],
         }
         cli.write_json(payload, options.json)
     return 0

@@ -6,7 +6,8 @@ machine that runs the benchmark.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 WHOLE_RUNS = {
     "Q": 5.0, "SF": 50.0, "SFR": 60.0, "MB SFR": 70.0, "SFR-R": 110.0, "MB SFR-R": 130.0, "CSFR-4": 600.0,
@@ -57,6 +58,9 @@ class Goal:
     @property
     def reached(self) -> bool:
         return self.measured >= self.wanted if self.at_least else self.measured <= self.wanted
+
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "reached": self.reached}
 
     @property
     def verdict(self) -> str:

@@ -162,7 +162,7 @@ def main(options: Options) -> int:
     if options.plot is not None:
         plot(growth, options.plot)
     if options.json is not None:
-        goal_rows = [{**asdict(goal), "reached": goal.reached} for goal in rows]
+        goal_rows = [goal.to_json() for goal in rows]
         cli.write_json({**asdict(growth), "goals": goal_rows}, options.json)
     return 0
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 from unittest import mock
 
@@ -143,7 +143,7 @@ def main(options: Options) -> int:
     ]  # fmt: skip
     console.print(goal_table(rows))
     if options.json is not None:
-        goal_rows = [{**asdict(goal), "reached": goal.reached} for goal in rows]
+        goal_rows = [goal.to_json() for goal in rows]
         cli.write_json({"transitions_per_second": rates, "goals": goal_rows}, options.json)
     return 0
 

@@ -122,7 +122,7 @@ def main(options: Options) -> int:
     )
     console.print(goal_table([goal]))
     if options.json is not None:
-        cli.write_json({**asdict(shares), "goals": [{**asdict(goal), "reached": goal.reached}]}, options.json)
+        cli.write_json({**asdict(shares), "goals": [goal.to_json()]}, options.json)
     return 0
 
 
