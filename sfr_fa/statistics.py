@@ -32,12 +32,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
+from sfr_fa.arrays import FloatArray
 from sfr_theory.errors import InputError
 
-FloatArray = NDArray[np.float64]
 RESAMPLES = 10_000
 LEVEL = 0.95
 SEED = 0

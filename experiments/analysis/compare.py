@@ -37,8 +37,9 @@ from sfr_fa.analysis.compare import (  # noqa: F401 (names of this module, too)
     standing,
     versus,
 )
+from sfr_fa.arrays import FloatArray
 from sfr_fa.runs.load import Run
-from sfr_fa.statistics import FloatArray, Interval, Summary
+from sfr_fa.statistics import Interval, Summary
 from sfr_theory import paper
 
 

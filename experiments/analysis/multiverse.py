@@ -26,8 +26,8 @@ from typing import Any
 
 import numpy as np
 
+from sfr_fa.arrays import FloatArray
 from sfr_fa.runs.load import AgentRun, Run
-from sfr_fa.statistics import FloatArray
 
 SIMILAR = 0.9
 """Two returns are alike if the smaller is at least this part of the larger; the paper has no number."""

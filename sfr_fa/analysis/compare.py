@@ -13,8 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfr_fa import statistics
+from sfr_fa.arrays import FloatArray
 from sfr_fa.runs.load import AgentRun, Run
-from sfr_fa.statistics import Comparison, FloatArray, Interval, Summary
+from sfr_fa.statistics import Comparison, Interval, Summary
 
 SIGNIFICANT = 0.05
 ABSENT = Interval(math.nan, math.nan, math.nan, 0)

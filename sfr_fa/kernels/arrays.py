@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from sfr_fa.kernels.linking import PartCompiler
 
+FloatArray = NDArray[np.float64]
 Reals = NDArray[Any]
 """float32 or float64; all arrays of one call have the same."""
 Integers = NDArray[np.int64]

@@ -25,9 +25,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sfr_fa.kernels.arrays import part
+from sfr_fa.kernels.arrays import FloatArray, part
 
-FloatArray = NDArray[np.float64]
 Numbers = float | FloatArray
 
 UP, DOWN, LEFT, RIGHT = 0, 1, 2, 3

@@ -16,12 +16,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from sfr_fa.kernels.arrays import part
-
-FloatArray = NDArray[np.float64]
+from sfr_fa.kernels.arrays import FloatArray, part
 
 
 @part()

@@ -14,8 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sfr_fa.kernels.arrays import Integers, Reals, all_finite, fill, part
-from sfr_fa.kernels.encoding import FloatArray
+from sfr_fa.kernels.arrays import FloatArray, Integers, Reals, all_finite, fill, part
 from sfr_fa.kernels.loop import FINISHED, OUTSIDE, Rewards
 from sfr_fa.kernels.values import Values
 from sfr_fa.kernels.world import World

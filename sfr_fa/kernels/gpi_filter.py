@@ -47,8 +47,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sfr_fa.kernels.arrays import REASSOCIATE, Integers, Reals, padded, part
-from sfr_fa.kernels.encoding import FloatArray, write_interval_code
+from sfr_fa.kernels.arrays import REASSOCIATE, FloatArray, Integers, Reals, padded, part
+from sfr_fa.kernels.encoding import write_interval_code
 
 CELLS = 10
 """Cells along each axis."""
@@ -360,8 +360,8 @@ def value_rest(reference: Reals, rest: Reals, of_rest: Reals) -> None:
 
 @part(fastmath=REASSOCIATE)
 def bound_columns(
-    inner: Reals, g: int, part: Reals, margins: Reals, of_rest: Reals, c: Reals, width: float, readout: Reals,
-    floor: float, of_actions: Reals, totals: Reals,
+    inner: Reals, g: int, memory_part: Reals, margins: Reals, of_rest: Reals, c: Reals, width: float,
+    readout: Reals, floor: float, of_actions: Reals, totals: Reals,
 ) -> None:  # fmt: skip
     """totals = sum_d v_d clip(x_d) + width sum_d |v_d| n_d with x and n as above."""
     zero, r = c[0] - c[0], c.shape[0]
@@ -379,7 +379,7 @@ def bound_columns(
             # Written out for both ranks: in a loop over j, sums would be read and stored in each turn.
             if r == FEW:
                 for e in range(a * L, a * L + L):
-                    x = (part[d, e] + shared) + (
+                    x = (memory_part[d, e] + shared) + (
                         c_0 * inner[g, d, 0, e]
                         + c_1 * inner[g, d, 1, e]
                         + c_2 * inner[g, d, 2, e]
@@ -388,7 +388,7 @@ def bound_columns(
                     totals[e] += v_d * (x if x > floor else floor)
             else:
                 for e in range(a * L, a * L + L):
-                    x = (part[d, e] + shared) + (
+                    x = (memory_part[d, e] + shared) + (
                         c_0 * inner[g, d, 0, e]
                         + c_1 * inner[g, d, 1, e]
                         + c_2 * inner[g, d, 2, e]

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sfr_fa.kernels.arrays import Integers, Reals, fill, part
+from sfr_fa.kernels.arrays import FloatArray, Integers, Reals, fill, part
 from sfr_fa.kernels.dynamics import ObjectGeometry, object_collection_step
-from sfr_fa.kernels.encoding import FloatArray, write_interval_code, write_product_code
+from sfr_fa.kernels.encoding import write_interval_code, write_product_code
 
 
 class ObjectCollectionWorld(NamedTuple):

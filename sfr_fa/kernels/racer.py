@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sfr_fa.kernels.arrays import Reals
+from sfr_fa.kernels.arrays import FloatArray, Reals
 from sfr_fa.kernels.dynamics import RacerGeometry, drive, torus_distance
-from sfr_fa.kernels.encoding import FloatArray, write_circle_code, write_product_code
+from sfr_fa.kernels.encoding import write_circle_code, write_product_code
 
 
 class RacerWorld(NamedTuple):

@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sfr_fa.kernels.arrays import Integers, Reals, fill, part
-from sfr_fa.kernels.encoding import FloatArray
+from sfr_fa.kernels.arrays import FloatArray, Integers, Reals, fill, part
 from sfr_fa.kernels.loop import FINISHED, OUTSIDE, Rewards
 from sfr_fa.kernels.world import World
 
