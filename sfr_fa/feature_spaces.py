@@ -263,8 +263,5 @@ OBJECT_COLLECTION_FEATURES = DiscreteFeatures(
 )
 """phi_1 ... phi_6 of the object collection environment: (orange, blue, box, triangle, goal)."""
 
-BARRETO_FEATURES = DiscreteFeatures(np.vstack([np.zeros(4), np.eye(4)]))
-"""phi_1 ... phi_5 of Barreto et al.'s variant: (orange, blue, pink, goal), at most one of them."""
-
 RACER_FEATURES = BoxFeatures(np.zeros(3), np.ones(3))
 """Distances to the racer's three markers, as parts of the largest distance on the torus."""

@@ -21,6 +21,7 @@ import numpy as np
 from sfr_fa.arrays import FloatArray
 from sfr_fa.environments.layouts import RACER_LAYOUT
 from sfr_fa.feature_spaces import RACER_FEATURES
+from sfr_fa.kernels.dynamics import marker_distances
 from sfr_fa.tasks import ProductTask
 
 
@@ -64,8 +65,8 @@ def _gates(rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
 
 def distances_of_random_places(rng: np.random.Generator, count: int) -> FloatArray:
     """Features of places that are uniform on the racer's torus, (count, n)."""
-    apart = np.abs(rng.random((count, 1, 2)) - RACER_LAYOUT.markers)
-    return np.linalg.norm(np.minimum(apart, 1 - apart), axis=-1) / 0.5**0.5
+    x, y = np.split(rng.random((count, 2)), 2, axis=1)
+    return marker_distances(x, y, RACER_LAYOUT.markers)
 
 
 def sample_parity_task(rng: np.random.Generator) -> ProductTask:

@@ -22,7 +22,6 @@ from sfr_fa.environments.object_collection import ObjectCollection
 from sfr_fa.environments.racer import Racer
 from sfr_fa.environments.registration import ENVIRONMENTS
 from sfr_fa.feature_spaces import (
-    BARRETO_FEATURES,
     OBJECT_COLLECTION_FEATURES,
     RACER_FEATURES,
     BoxFeatures,
@@ -260,7 +259,7 @@ class TestTasks:
             (FunctionTask(lambda phi: phi), "shape"),
             (FunctionTask(lambda phi: phi[..., 0] + np.inf), "finite"),
             (42, "reward"),
-            (sample_general_task(np.random.default_rng(0), BARRETO_FEATURES), "features"),
+            (sample_general_task(np.random.default_rng(0), BARRETO_LAYOUT.feature_space), "features"),
         ],
     )
     def test_a_task_that_does_not_fit_is_refused_and_the_old_one_stays(self, bad, word):
@@ -273,7 +272,7 @@ class TestTasks:
 class TestObjectCollection:
     def test_feature_spaces_of_the_layouts_are_the_papers(self):
         assert OBJECT_COLLECTION_LAYOUT.feature_space == OBJECT_COLLECTION_FEATURES
-        assert BARRETO_LAYOUT.feature_space == BARRETO_FEATURES
+        assert BARRETO_LAYOUT.feature_space == DiscreteFeatures(np.vstack([np.zeros(4), np.eye(4)]))
 
     def test_default_layout_has_three_objects_of_each_of_four_kinds_and_four_of_three(self):
         assert np.bincount(OBJECT_COLLECTION_LAYOUT.kind_of_object).tolist() == [3, 3, 3, 3]
