@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from sfr_fa.feature_spaces import DiscreteFeatures
 from sfr_theory.atomic import write_atomic
-from sfr_theory.errors import InputError
+from sfr_theory.errors import InputError, in_short
 from sfr_theory.reading import check_readable, known_content
 
 FORMAT, VERSION = "sfr-state", "4"
@@ -78,7 +78,7 @@ def read_checkpoint(path: Path, description: Mapping[str, Any]) -> dict[str, Any
     with known_content(path, "this program"):
         saved, own = json.loads(metadata["description"]), json.loads(json.dumps(description))
         others = [
-            f"another {key}: it is {_short(saved.get(key))} there and {_short(own.get(key))} here"
+            f"another {key}: it is {in_short(saved.get(key))} there and {in_short(own.get(key))} here"
             for key in own | saved
             if saved.get(key) != own.get(key)
         ]
@@ -97,11 +97,6 @@ def load_state(part: Any, state: Any, path: Path) -> None:
     except InputError:
         part.load_state_dict(before)
         raise
-
-
-def _short(value: Any) -> str:
-    text = repr(value) if isinstance(value, str) and not value.isprintable() else str(value)
-    return text if len(text) <= 200 else f"{text[:200]}..."
 
 
 def _checksum(metadata: Mapping[str, str], arrays: Arrays) -> str:

@@ -43,7 +43,7 @@ from sfr_fa.agents.features import EnvironmentFeatures, FeatureMap, one_member
 from sfr_fa.agents.gpi_policies import check_participants, participants
 from sfr_fa.agents.hysteresis import KeptActions
 from sfr_fa.agents.policies import NewTask, PolicyLibrary
-from sfr_fa.agents.readouts import Readout, ReadoutRule, readout_vector
+from sfr_fa.agents.readouts import Readout, ReadoutRule, check_dimensions, readout_vector
 from sfr_fa.agents.replay import Memory
 from sfr_fa.agents.schedules import Schedule, Schedules, check_epsilon, check_probability, set_rate
 from sfr_fa.agents.settings import AgentSettings, Clip, clip_at_zero, no_clip
@@ -52,7 +52,7 @@ from sfr_fa.arrays import FloatArray
 from sfr_fa.feature_spaces import DiscreteFeatures
 from sfr_fa.kernels.arrays import LARGEST_ERROR
 from sfr_fa.tasks import Task, TaskOrFunction, as_task
-from sfr_theory.errors import InputError
+from sfr_theory.errors import InputError, in_short
 from sfr_theory.gpi import gpi_choice
 
 
@@ -95,7 +95,7 @@ class GpiAgent:
     ) -> None:
         self.state_dim, self.num_actions = settings.state_dim, settings.num_actions
         self.gamma, self.dtype = settings.gamma, settings.dtype
-        self._numpy_dtype = torch.empty(0, dtype=self.dtype).numpy().dtype
+        self.numpy_dtype = torch.empty(0, dtype=self.dtype).numpy().dtype
         self.schedules = Schedules(
             settings.epsilon,
             settings.learning_rate,
@@ -144,14 +144,14 @@ class GpiAgent:
         loss = _tried("loss", self.loss, errors)
         if not (isinstance(loss, Tensor) and loss.shape == () and loss.requires_grad):
             raise InputError(
-                f"loss returned {_in_short(loss)}; it must return a tensor with one number that "
+                f"loss returned {_returned(loss)}; it must return a tensor with one number that "
                 f"depends on its argument, a tensor of shape {tuple(errors.shape)}"
             )
         values = torch.ones(1, self.num_actions, self.shape.dimensions, dtype=self.dtype)
         clipped = _tried("clip", self.clip, values)
         if not (isinstance(clipped, Tensor) and clipped.shape == values.shape):
             raise InputError(
-                f"clip returned {_in_short(clipped)}; it must return a tensor of the shape of its argument, "
+                f"clip returned {_returned(clipped)}; it must return a tensor of the shape of its argument, "
                 f"{tuple(values.shape)}"
             )
 
@@ -497,18 +497,13 @@ class GpiAgent:
     def _of_our_features(self, task: Task) -> Task:
         """`task`, if it rewards vectors of the length that the agent learns from."""
         # Learned features are not those that the task rewards, and rewards alone (Q) have none.
-        if isinstance(self.feature_map, EnvironmentFeatures):
-            n = self.feature_map.space.dimensions
-            found = getattr(task, "dimensions", n)
-            if found != n:
-                raise InputError(
-                    f"the task rewards {found} feature dimensions; this agent's features have {n}"
-                )
+        if isinstance(self.feature_map, EnvironmentFeatures) and hasattr(task, "dimensions"):
+            check_dimensions(task, self.feature_map.space)
         return task
 
     def _tensor(self, array: FloatArray) -> Tensor:
         """A copy; NumPy makes it in a third of the time that torch.tensor takes."""
-        return torch.from_numpy(np.array(array, dtype=self._numpy_dtype))
+        return torch.from_numpy(np.array(array, dtype=self.numpy_dtype))
 
     def _all_values(self, state: FloatArray) -> Tensor:
         """value_k(s, a): (K, A, D)."""
@@ -613,5 +608,5 @@ def _tried(name: str, function: Any, argument: Tensor) -> Any:
         raise InputError(f"{name} fails on a tensor of shape {tuple(argument.shape)}: {what}") from error
 
 
-def _in_short(value: Any) -> str:
-    return f"a tensor of shape {tuple(value.shape)}" if isinstance(value, Tensor) else repr(value)[:100]
+def _returned(value: Any) -> str:
+    return f"a tensor of shape {tuple(value.shape)}" if isinstance(value, Tensor) else in_short(value)

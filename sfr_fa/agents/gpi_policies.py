@@ -26,7 +26,7 @@ from torch import Tensor
 
 from sfr_fa.arrays import positive_integer
 from sfr_theory.bounds import affine_distance
-from sfr_theory.errors import InputError
+from sfr_theory.errors import InputError, in_short
 
 GpiPolicies = Callable[[Sequence[Tensor]], NDArray[np.int64]]
 """Readouts (D,) of all tasks, the current one last -> increasing indices, the current one among them."""
@@ -58,7 +58,7 @@ def check_participants(chosen: Any, num_policies: int) -> NDArray[np.int64]:
         or indices[-1] != num_policies - 1
     ):
         raise InputError(
-            f"gpi_policies chose {' '.join(repr(chosen).split())[:200]} of {num_policies} policies; it must "
+            f"gpi_policies chose {in_short(chosen)} of {num_policies} policies; it must "
             f"return increasing indices, the last of them {num_policies - 1}, the policy of the current task"
         )
     return indices.astype(np.int64)

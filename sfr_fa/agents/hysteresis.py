@@ -60,8 +60,8 @@ class KeptActions:
         self.kept[key] = kept
         if len(self.kept) > MAX_STATES:
             raise InputError(
-                f"hysteresis has met more than {MAX_STATES} states; it needs states that come back, such as "
-                f"one-hot ones: leave it out here"
+                f"hysteresis has seen more than {MAX_STATES} states; it works only where states recur "
+                f"(one-hot ones, for example); leave it out"
             )
         return kept
 

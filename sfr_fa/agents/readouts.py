@@ -201,7 +201,8 @@ class Weights(_SeesFeatures):
 
     def read(self, task: Task, rng: np.random.Generator) -> FloatArray:
         if isinstance(task, LinearTask):
-            return _of_dimensions(task, self.space).weights
+            check_dimensions(task, self.space)
+            return task.weights
         points = self.fit_points
         if points is None:
             if not isinstance(self.space, DiscreteFeatures):
@@ -321,7 +322,7 @@ class AtBins(_SeesFeatures):
                     "sample of features that occur, on which the sum nearest to the task is fitted"
                 )
             return self.fit.read(task, rng)
-        _of_dimensions(task, self.code.space)
+        check_dimensions(task, self.code.space)
         vector = np.zeros((self.code.groups, self.code.size))
         for k, (count, centres) in enumerate(zip(self.code.counts, self.code.centres, strict=True)):
             rewards = task.component(k, centres[:count])
@@ -329,13 +330,13 @@ class AtBins(_SeesFeatures):
         return vector.ravel()
 
 
-def _of_dimensions(task: Any, space: FeatureSpace) -> Any:
+def check_dimensions(task: Any, space: FeatureSpace) -> None:
+    """A task with `dimensions` must reward vectors as long as those of `space`."""
     if task.dimensions != space.dimensions:
         raise InputError(
             f"the task rewards {task.dimensions} feature dimensions; this agent's features have "
             f"{space.dimensions}"
         )
-    return task
 
 
 # --- Reward models ------------------------------------------------------------------------------
@@ -433,7 +434,7 @@ class Given(_StartsFixed):
                 raise InputError("the file of the agent does not hold the task")
             vector = readout_vector(self.known, readout.task, np.random.default_rng(0), dtype)
         except InputError as error:
-            warnings.warn(f"an earlier task rewards a new feature by 0: {error}", stacklevel=2)
+            warnings.warn(f"a new feature counts as 0 in an earlier task: {error}", stacklevel=2)
             vector = nn.functional.pad(readout.vector, (0, len(self.known.points) - len(readout.vector)))
         return FixedReadout(vector, readout.task)
 

@@ -78,11 +78,8 @@ class EpisodeLimit:
     listings, or bootstraps."""
 
     def __post_init__(self) -> None:
-        counts = isinstance(self.steps, (int, np.integer)) and not isinstance(self.steps, bool)
-        if self.steps is not None and (not counts or self.steps < 1):
-            raise InputError(
-                f"the limit of an episode is {self.steps!r}; it must be a positive number of steps"
-            )
+        if self.steps is not None:
+            positive_integer(self.steps, "the limit of an episode")
 
 
 @dataclass(frozen=True)
@@ -190,15 +187,15 @@ class Engine:
         return task
 
     def _check_steps(self, steps: Any, every: Any) -> None:
-        if isinstance(steps, bool) or not isinstance(steps, (int, np.integer)) or steps < 1:
-            raise InputError(f"steps is {steps!r}; it must be an integer, and a task has at least one step")
+        positive_integer(steps, "steps")
         positive_integer(every, "every")
         self._refuse_in_a_callback()
 
     def _refuse_in_a_callback(self) -> None:
         if self._running:
             raise InputError(
-                "a callback may evaluate and save, but not learn or load: the engine is at a task"
+                "a callback may evaluate and save, but not learn or load: the engine is in the middle of a "
+                "task"
             )
 
     def _go_on(self, steps: int, callback: Callback | None, every: int, started: float) -> TaskResult:
@@ -383,5 +380,5 @@ def _check_fit(environment: gymnasium.Env[Any, Any], agent: GpiAgent) -> None:
     ):
         raise InputError(
             f"the agent chooses actions 0 to {agent.num_actions - 1}; the environment has {actions}. "
-            f"gymnasium.wrappers.TransformAction can number them so"
+            f"gymnasium.wrappers.TransformAction can renumber them"
         )

@@ -20,7 +20,7 @@ from sfr_fa.agents import DivergedError, Transition
 from sfr_fa.agents.gpi_agent import explored
 from sfr_fa.engines.base import Engine, EpisodeLimit, Evaluation, SeenPath, Trip, Walk
 from sfr_fa.tasks import Task, check_task, rewards_of
-from sfr_theory.errors import InputError
+from sfr_theory.errors import InputError, in_short
 
 
 @dataclass
@@ -196,10 +196,6 @@ def checked_start(answer: Any) -> Any:
 def _is_number(value: Any) -> bool:
     number = np.asarray(value)
     return number.shape == () and number.dtype.kind in "fiub"
-
-
-def in_short(value: Any) -> str:
-    return " ".join(repr(value).split())[:100]
 
 
 def warn_of_another_reward(task: Task, features: Any, reward: float) -> None:

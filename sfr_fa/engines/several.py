@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 
 from sfr_fa.agents import DivergedError, GpiAgent, Transition
 from sfr_fa.engines.base import EpisodeLimit, SeenPath, Walk
-from sfr_fa.engines.reference import ReferenceEngine, checked_start, in_short, warn_of_another_reward
+from sfr_fa.engines.reference import ReferenceEngine, checked_start, warn_of_another_reward
 from sfr_fa.streams import Streams
 from sfr_fa.tasks import Task, check_task
-from sfr_theory.errors import InputError
+from sfr_theory.errors import InputError, in_short
 
 
 class VectorEngine(ReferenceEngine):
@@ -73,7 +73,7 @@ class VectorEngine(ReferenceEngine):
         self._states, self._pending = None, []
 
     def _copied_environment(self) -> gymnasium.Env[Any, Any]:
-        raise InputError("several environments cannot be evaluated in; pass evaluate(task, environment=one)")
+        raise InputError("evaluate needs a single environment: evaluate(task, environment=env)")
 
     def _walk(self, steps: int, total_reward: float) -> Walk:
         episodes, actions = 0, np.zeros(steps, dtype=np.int64)

@@ -405,7 +405,7 @@ def test_bad_input():
         (lambda: engine_of("fast", "SFR"), ("'fast'", "compiled")),
         (lambda: engine_of("compiled", "SFR", seed=-1), ("seed is -1", "at least 0")),
         (lambda: EpisodeLimit(0), ("limit", "positive")),
-        (lambda: engine.run_task(task, 0), ("steps is 0", "at least one")),
+        (lambda: engine.run_task(task, 0), ("steps is 0", "positive integer")),
         (lambda: engine.run_task(task, 1e3), ("steps is 1000.0", "integer")),
         (lambda: engine_of("compiled", "SFR", limit=500), ("limit", "EpisodeLimit(500)")),
         (lambda: engine_of("compiled", "SFR", gpi_policies=5), ("gpi_policies is 5", "function")),

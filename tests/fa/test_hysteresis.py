@@ -100,7 +100,7 @@ def test_states_that_never_come_back_are_refused(monkeypatch):
     kept = hysteresis.KeptActions(RULE)
     for k in (0, 1, 2, 2, 0):
         kept.choose(0, np.array([float(k)]), np.zeros(2), 1)
-    with refused("states that come back", "leave it out"):
+    with refused("states recur", "leave it out"):
         kept.choose(0, np.array([3.0]), np.zeros(2), 1)
 
 
