@@ -214,7 +214,7 @@ def main(options: Options) -> int:
         console.print("interrupted; the same command continues from here")
         return cli.EXIT_INTERRUPTED
     folder.tidy()
-    return _summary(console, config, folder, outcomes, time.monotonic() - started, options)
+    return _summary(console, config, folder, outcomes, time.monotonic() - started)
 
 
 def race_rounds(folder: RunFolder, trials: Sequence[Trial]) -> Iterator[list[Trial]]:
@@ -258,7 +258,6 @@ def _summary(
     folder: RunFolder,
     outcomes: Sequence[TrialOutcome],
     seconds: float,
-    options: Options,
 ) -> int:
     for note, count in _grouped(note for outcome in outcomes for note in outcome.notes):
         console.print(f"note: {note}" + (f" (and {count - 1} more)" if count > 1 else ""), soft_wrap=True)

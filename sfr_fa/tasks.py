@@ -369,7 +369,8 @@ def features_of(features: Any, dimensions: int) -> FloatArray:
     values = np.asarray(features, dtype=np.float64)
     if values.ndim == 0 or values.shape[-1] != dimensions:
         raise InputError(
-            f"features have shape {values.shape}; this task rewards vectors of {dimensions} features"
+            f"features have shape {values.shape}; this task rewards vectors of {dimensions} "
+            f"feature{'' if dimensions == 1 else 's'}"
         )
     return values
 

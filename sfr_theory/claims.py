@@ -216,8 +216,9 @@ def verdict_counts(claims: Mapping[str, Mapping[str, Any]]) -> list[str]:
         chosen = (entry for entry in claims.values() if Kind(entry["kind"]).is_ours is ours)
         counts = Counter(Verdict(entry["verdict"]) for entry in chosen)
         listed = ", ".join(f"{counts[verdict]} {verdict.value}" for verdict in Verdict if counts[verdict])
-        if listed:
-            lines.append(f"{counts.total()} claims {whose}: {listed}.")
+        total = counts.total()
+        if total:
+            lines.append(f"{total} claim{'' if total == 1 else 's'} {whose}: {listed}.")
     return lines
 
 

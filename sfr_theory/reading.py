@@ -51,7 +51,7 @@ def read_bytes(path: Path, limit: int = MAX_BYTES) -> bytes:
     with input_errors(path), path.open("rb") as file:
         content = file.read(limit + 1)
     if len(content) > limit:  # of /proc and the like, whose size is not known
-        raise InputError(f"{path} has more than {limit:,} bytes, which is as many as are read")
+        raise InputError(f"{path} has more than {limit:,} bytes, the most that is read")
     return content
 
 

@@ -58,7 +58,7 @@ def inline(svg: bytes, prefix: str, label: str) -> Markup:
     found = OPENING.match(text)
     box = re.search(r'viewBox="[^"]*"', found[0]) if found else None
     if found is None or box is None:
-        raise InputError("a picture in the folder is no SVG with a viewBox; draw it anew")
+        raise InputError("a picture in the folder is not an SVG with a viewBox; draw it again")
     text = GLOBAL_STYLE.sub("", text[found.end() :])
     text = _dissolved(NUMBERED.sub(r"\1", FONT.sub("", text)))
     text = STYLE.sub(lambda style: style[0].replace("; ", ";").replace(": ", ":"), text)

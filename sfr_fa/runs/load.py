@@ -21,10 +21,10 @@ from typing import Any
 
 import numpy as np
 
+from sfr_fa.arrays import FloatArray
 from sfr_fa.runs import publish, store
 from sfr_fa.runs.publish import TrialRecord
-from sfr_fa.runs.store import GridPoint, canonical_json, digest
-from sfr_fa.statistics import FloatArray
+from sfr_fa.runs.store import GridPoint, canonical_json, digest, planned_combinations
 from sfr_theory.errors import InputError
 from sfr_theory.reading import input_errors, known_content
 
@@ -134,10 +134,7 @@ class Run:
     @property
     def is_grid(self) -> bool:
         """Whether some agent was tried with several rates."""
-        return any(
-            len({agent["label"] for agent in part["agents"]}) < len(part["agents"])
-            for part in self.config["parts"]
-        )
+        return any(number > 1 for number in planned_combinations(self.config).values())
 
     @property
     def title(self) -> str:
@@ -158,7 +155,7 @@ def existing(folder: Path) -> Path:
     with input_errors(folder):
         is_there = folder.is_dir()
     if not is_there:
-        raise InputError(f"there is no folder {folder}; a run makes one, or name another")
+        raise InputError(f"there is no folder {folder}; start a run to create it, or name another folder")
     return folder
 
 

@@ -154,7 +154,7 @@ def read_signed(path: Path, format_name: str, unsigned: Sequence[str] = ()) -> d
     """The content that `signed` wrote, without the digest; `unsigned` entries have been left out of it."""
     content = read_json(path)
     if not isinstance(content, dict) or content.get("format") != format_name:
-        raise InputError(f"{path} is no {format_name} file, or it is damaged")
+        raise InputError(f"{path} is not an {format_name} file, or it is damaged")
     if content.get("version") != VERSION:
         raise InputError(f"{path} has version {content.get('version')}; this program reads version {VERSION}")
     expected = content.pop("sha256", None)
@@ -219,7 +219,9 @@ class RunFolder:
             if not difference:
                 return
             if any(map(_is_locked, self._locks())):
-                raise InputError(f"{self.path} is being filled with another config: {difference}; stop that")
+                raise InputError(
+                    f"{self.path} is being filled with another config: {difference}; stop that run first"
+                )
             if any(self.path.rglob("*.csv")):
                 raise InputError(
                     f"{self.path} holds results of another config under this name: {difference}; choose "
@@ -466,7 +468,7 @@ def first_difference(old: Any, new: Any, place: str = "") -> str:
             difference = first_difference(before, now, f"{place}{k}.")
             if difference:
                 return difference
-        return "" if len(old) == len(new) else f"{place[:-1]} had {len(old)} entries and has {len(new)}"
+        return "" if len(old) == len(new) else f"the length of {place[:-1]} was {len(old)} and is {len(new)}"
     return "" if old == new else f"{place[:-1]} was {in_short(old)} and is {in_short(new)}"
 
 

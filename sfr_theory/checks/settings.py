@@ -101,7 +101,7 @@ class Settings:
         if self.beta < SMALLEST_BETA:
             raise InputError(
                 f"beta is {self.beta}; it must be at least {SMALLEST_BETA:g}: a smaller one learns "
-                f"nothing in any run that ends"
+                f"nothing in any run of practical length"
             )
         if self.seed < 0:
             raise InputError(f"seed is {self.seed}; it must not be negative")

@@ -263,7 +263,7 @@ def test_damaged_files_cost_the_verdict(tmp_path):
     table.write_bytes(table.read_bytes() + b"\n")
     result = verdicts(tmp_path)["results/object-general-sfr-best"]
     assert result.verdict is Verdict.INCONCLUSIVE
-    assert "1 contradictions in its files" in result.scope
+    assert "1 contradiction in its files" in result.scope
 
 
 def test_all_163_pairs_can_agree(like_the_paper, monkeypatch):

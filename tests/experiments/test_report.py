@@ -271,7 +271,7 @@ def test_a_number_changed_in_a_result_is_on_the_page(results, tmp_path):
     page = report.page(tmp_path, results)
     assert "These files contradict themselves" in warnings(page)
     assert "checksum" in warnings(page)
-    assert "1 contradictions in its files" in page
+    assert "1 contradiction in its files" in page
 
 
 def test_a_lost_repetition_is_on_the_page(tmp_path):

@@ -99,5 +99,5 @@ def test_a_picture_in_a_page_keeps_named_groups_and_all_that_is_drawn():
 
 
 def test_what_is_no_picture_gets_a_sentence():
-    with refused("draw it anew"):
+    with refused("draw it again"):
         svg.inline(b"<html/>", "f", "")

@@ -187,7 +187,7 @@ def test_a_config_that_changed_under_its_name_is_refused(config, undisturbed, tm
     with refused("another config", "size.steps was 25 and is 26", "--results"):
         run_config(config, tmp_path / "undisturbed")
     assert contents(tmp_path / "undisturbed") == undisturbed
-    with refused('engine was "reference" and is "compiled"'):
+    with refused("engine was 'reference' and is 'compiled'"):
         run_config(write_config(Path(config)), tmp_path / "undisturbed", engine="compiled")
 
 
@@ -665,7 +665,7 @@ def test_the_benchmark_tells_the_engine_from_the_rest(monkeypatch):
 
 
 def test_status_of_nothing(tmp_path):
-    with refused("nothing", "a run makes one"):
+    with refused("nothing", "start a run"):
         status.main(status.Options(str(tmp_path / "nothing")))
     with refused(str(tmp_path), "no runs"):
         status.main(status.Options(str(tmp_path)))

@@ -70,7 +70,7 @@ def exchange_files(folder):
     ("tamper", "problems", "words"),
     [
         (change_a_number, 1, "checksum"),
-        (swap_names, 2, 'agent.agent was "SF" and is "SFR"'),
+        (swap_names, 2, "agent.agent was 'SF' and is 'SFR'"),
         (exchange_files, 2, "renamed"),
     ],
 )

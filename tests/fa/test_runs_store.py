@@ -185,7 +185,7 @@ def test_results_without_a_manifest_are_not_added_to(tmp_path):
     [
         ({"a": 1}, {"a": 1}, ""),
         ({"a": {"b": [1, 2]}}, {"a": {"b": [1, 3]}}, "a.b.1 was 2 and is 3"),
-        ({"a": [1]}, {"a": [1, 2]}, "a had 1 entries and has 2"),
+        ({"a": [1]}, {"a": [1, 2]}, "the length of a was 1 and is 2"),
         ({"a": 1}, {}, "a is gone"),
         ({}, {"a": {"b": 1}}, "a is new"),
         ({"a": [1]}, {"a": 1}, "a was [1] and is 1"),

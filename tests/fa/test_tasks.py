@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
+from sfr_fa.environments.layouts import BARRETO_LAYOUT
 from sfr_fa.feature_spaces import (
-    BARRETO_FEATURES,
     OBJECT_COLLECTION_FEATURES,
     RACER_FEATURES,
     BoxFeatures,
@@ -37,6 +37,8 @@ from sfr_fa.tasks import (
     task_from_json,
 )
 from tests.refusals import refused
+
+BARRETO_FEATURES = BARRETO_LAYOUT.feature_space
 
 SAMPLERS = {
     "linear": sample_linear_task,
@@ -168,7 +170,7 @@ class TestRewards:
             (lambda: LinearTask([1.0, math.inf]), ("weights[1] is inf",)),
             (lambda: LinearTask([[1.0]]), ("weights", "needs 1")),
             (lambda: LinearTask(["a"]), ("weights", "numbers")),
-            (lambda: LinearTask([1.0]).reward([1.0, 2.0]), ("vectors of 1 features",)),
+            (lambda: LinearTask([1.0]).reward([1.0, 2.0]), ("vectors of 1 feature",)),
             (lambda: TableTask(BARRETO_FEATURES, np.zeros(4)), ("rewards", "each of the 5")),
             (lambda: TableTask([1, 2], [1, 2]), ("DiscreteFeatures first",)),
             (lambda: GaussianTask(()), ("components", "at least one")),

@@ -475,7 +475,7 @@ def test_the_head_tells_ours_from_the_papers_and_theorems_from_slips() -> None:
         refuted("c/reading"),
     ]
     lines = head(ledger.as_json(outcomes))
-    assert lines[:2] == ["3 claims of the paper: 3 REFUTED.", "1 claims of ours: 1 REFUTED."]
+    assert lines[:2] == ["3 claims of the paper: 3 REFUTED.", "1 claim of ours: 1 REFUTED."]
     assert len(lines) == 4
     assert "1 (a/theorem)" in lines[2]
     assert "2 (a/slip, b/slip)" in lines[3]
