@@ -82,6 +82,7 @@ def mo_make(name: str) -> gymnasium.Env[Any, Any]:
     import mo_gymnasium
 
     with warnings.catch_warnings():
+        # Deep-sea-treasure declares the bounds of its rewards in float64 for a float32 space.
         warnings.filterwarnings("ignore", message=".*precision lowered by casting.*")
         env: gymnasium.Env[Any, Any] = mo_gymnasium.make(name)
         return env

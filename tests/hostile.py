@@ -45,6 +45,7 @@ from sfr_fa.runs.store import RunFolder
 from sfr_theory import check_gpi_bound
 from sfr_theory.errors import InputError
 from sfr_theory.files import load_approximations, load_problem
+from tests.experiments.synthetic import sign_again
 from tests.fa.agent_checks import started
 from tests.fa.tiny import write_config
 
@@ -266,12 +267,7 @@ def with_its_table(path: Path, rng: random.Random) -> None:
     """A table was changed, and the JSON beside it vouches for it."""
     table = csv_mutations(path.read_bytes(), rng)
     path.write_bytes(table)
-    vouching = path.with_suffix(".json")
-    content = json.loads(vouching.read_bytes())
-    content.pop("sha256")
-    content["csv_sha256"] = store.digest(table)
-    signed = {name: value for name, value in content.items() if name not in store.TIMES}
-    vouching.write_text(json.dumps(content | {"sha256": store.digest(signed)}))
+    sign_again(path.with_suffix(".json"), lambda content: content.update(csv_sha256=store.digest(table)))
 
 
 def silent(command: Read) -> Read:

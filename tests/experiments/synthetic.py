@@ -1,11 +1,12 @@
 """Small result folders, written as a run writes them, with returns of our choice."""
 
+import json
 from unittest import mock
 
 import numpy as np
 
 from sfr_fa.runs.load import load
-from sfr_fa.runs.store import RunFolder, TaskRow
+from sfr_fa.runs.store import TIMES, RunFolder, TaskRow, digest
 
 PROVENANCE = {
     "engine": "compiled",
@@ -84,6 +85,15 @@ def write_run(results, name, parts, returns, profile="reduced", size=None, leave
         with mock.patch("os.fsync"):  # these files need not survive a power failure
             folder.write_result(key, trial, rows, [0.5] * tasks, same_tasks, PROVENANCE, ())
     return folder.path
+
+
+def sign_again(path, change):
+    """Change a JSON file and sign it again, as a careful forger (or a careless script) would."""
+    content = json.loads(path.read_text())
+    del content["sha256"]
+    change(content)
+    signed = {name: value for name, value in content.items() if name not in TIMES}
+    path.write_text(json.dumps(content | {"sha256": digest(signed)}))
 
 
 OBJECT_LEVELS = {

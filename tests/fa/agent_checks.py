@@ -15,8 +15,6 @@ from sfr_fa.feature_spaces import BoxFeatures, DiscreteFeatures
 from sfr_fa.streams import Streams
 from sfr_fa.tasks import AdditiveTask, FunctionTask, LinearTask, TableTask
 
-torch.set_num_threads(1)
-
 STATE_DIM, NUM_ACTIONS, GAMMA = 5, 3, 0.8
 VECTORS = np.array([[0, 0, 0], [1, 0, 0.5], [0.5, 1, 0], [1, 1, 1], [0, 0.5, 1]], dtype=float)
 DISCRETE = DiscreteFeatures(VECTORS)

@@ -18,8 +18,6 @@ from sfr_fa.feature_spaces import BoxFeatures, DiscreteFeatures
 from sfr_fa.interactions import distances_of_random_places, sample_mixed_task, sample_parity_task
 from sfr_fa.tasks import GaussianTask, sample_general_task, sample_linear_task, sample_racer_task
 
-torch.set_num_threads(1)
-
 AGENTS = (
     "Q", "SF", "SF-R", "SF-h", "SFR", "SFR-R", "SFR-R (MLP)", "MB SFR",
     "MB SFR (squares)", "MB SFR-R", "CSFR", "CSFR-R", "CSFR-h",
@@ -117,8 +115,8 @@ def next_task(engine, agent):
 
 def walk_both(agent, where=ObjectCollection, steps=(40, 40, *([12] * 15)), tolerance=TOLERANCE, **options):
     """Both engines through the same tasks, compared; the last has K = len(steps) stored policies."""
-    pair = [engine_of(kind, agent, where, **options) for kind in ("compiled", "reference")]
-    assert [engine.name for engine in pair] == ["compiled", "reference"]
+    pair = [engine_of(kind, agent, where, **options) for kind in ENGINES]
+    assert [engine.name for engine in pair] == list(ENGINES)
     results = []
     for count in steps:
         ours, theirs = (engine.run_task(next_task(engine, agent), count) for engine in pair)

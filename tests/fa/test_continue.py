@@ -11,7 +11,7 @@ from examples.own_world import environment as keys_and_doors
 from sfr_fa.agents import DivergedError, FeatureSubnetworks, make_agent, no_clip
 from sfr_fa.agents.checkpoint import write_checkpoint
 from sfr_fa.agents.gpi_policies import Recent
-from sfr_fa.engines import EpisodeLimit, make_engine
+from sfr_fa.engines import ENGINES, EpisodeLimit, make_engine
 from sfr_fa.engines.compiled import FILTER_FROM
 from sfr_fa.environments.object_collection import ObjectCollection
 from sfr_fa.feature_spaces import DiscreteFeatures
@@ -31,7 +31,6 @@ from tests.fa.engine_checks import (
 from tests.fa.test_checkpoint import exactly
 from tests.refusals import refused
 
-ENGINES = ("compiled", "reference")
 ONES = LinearTask(np.ones(5))
 
 

@@ -30,7 +30,7 @@ from sfr_fa.agents import (
     squares_averaged_over_dimensions,
 )
 from sfr_fa.agents.gpi_policies import Nearest, Random, Recent
-from sfr_fa.engines import EpisodeLimit, Streams, make_engine
+from sfr_fa.engines import ENGINES, EpisodeLimit, Streams, make_engine
 from sfr_fa.engines.compiled import FILTER_FROM
 from sfr_fa.engines.reference import retraced
 from sfr_fa.environments.layouts import OBJECT_COLLECTION_LAYOUT, ObjectLayout
@@ -144,7 +144,7 @@ def test_a_limit_that_bootstraps_learns_something_else():
 
 @pytest.mark.parametrize("agent", ["SF", "CSFR", "Q"])
 def test_both_engines_agree_on_linear_tasks_in_a_box(agent):
-    pair = [engine_of(kind, agent, short_racer) for kind in ("compiled", "reference")]
+    pair = [engine_of(kind, agent, short_racer) for kind in ENGINES]
     for weights in ([1.0, -0.5, 0.2], [-1.0, 0.0, -0.7]):
         ours, theirs = (engine.run_task(LinearTask(weights), 90) for engine in pair)
         np.testing.assert_array_equal(ours.actions, theirs.actions)
@@ -162,7 +162,7 @@ def test_both_engines_agree_on_linear_tasks_in_a_box(agent):
 )
 def test_single_steps_from_any_weights(agent, seed, scale, shift, copy_of):
     """One step from given weights: policies of any size and sign, all zero, or copies of each other."""
-    pair = [engine_of(kind, agent, seed=seed) for kind in ("compiled", "reference")]
+    pair = [engine_of(kind, agent, seed=seed) for kind in ENGINES]
     for engine in pair:
         engine.run_task(next_task(engine, agent), 1)
         shape = weights_of(engine).shape[1:]
@@ -178,7 +178,7 @@ STORED = [(agent, ObjectCollection) for agent in ("Q", "SF", "SFR-R (MLP)", "MB 
 
 
 @pytest.mark.parametrize(("agent", "where"), [*STORED, ("CSFR-R", short_racer)])
-@pytest.mark.parametrize("second", ["compiled", "reference"])
+@pytest.mark.parametrize("second", ENGINES)
 def test_a_stored_engine_continues_bit_for_bit(agent, where, second, tmp_path):
     engine = engine_of("compiled", agent, where)
     for _ in range(2):
@@ -205,7 +205,7 @@ def test_float32_learns_as_float64_does_up_to_rounding():
     assert not np.array_equal(weights_of(single), weights_of(double))
 
 
-@pytest.mark.parametrize("kind", ["compiled", "reference"])
+@pytest.mark.parametrize("kind", ENGINES)
 @pytest.mark.parametrize(
     ("agent", "where", "rates"),
     [
@@ -226,14 +226,14 @@ def test_divergence_is_reported(agent, where, rates, kind):
 @pytest.mark.parametrize("rate", [1e3, 1e9])
 @pytest.mark.parametrize("agent", ["Q", "SF", "SFR"])
 def test_both_diverge_at_the_same_step(agent, rate):
-    engines = [engine_of(kind, agent, learning_rate=rate) for kind in ("compiled", "reference")]
+    engines = [engine_of(kind, agent, learning_rate=rate) for kind in ENGINES]
     first, second = (engine.run_task(next_task(engine, agent), 600) for engine in engines)
     assert first.diverged
     assert second.diverged
     np.testing.assert_array_equal(first.actions, second.actions)
 
 
-@pytest.mark.parametrize("kind", ["compiled", "reference"])
+@pytest.mark.parametrize("kind", ENGINES)
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_a_stored_policy_that_is_not_finite_is_refused_before_a_step(kind, value):
     """Also where it does not take part, and where the filter would pass it over."""
@@ -264,7 +264,7 @@ def test_gpi_over_few_policies_is_compiled_too(agent, rule, count):
     assert results[-1].gpi_counts.sum() == 30
 
 
-@pytest.mark.parametrize("kind", ["compiled", "reference"])
+@pytest.mark.parametrize("kind", ENGINES)
 def test_a_task_may_be_a_function_of_features(kind):
     def reward(features):
         return features @ np.array([1.0, -1.0, 0.5, 0.0, 1.0])
@@ -332,7 +332,7 @@ def test_features_that_are_numbered_in_another_way_fall_back(agent, vectors):
 
 
 @pytest.mark.filterwarnings("ignore:the reference engine runs this agent")
-@pytest.mark.parametrize("kind", ["compiled", "reference"])
+@pytest.mark.parametrize("kind", ENGINES)
 def test_an_agent_that_was_built_for_another_environment_is_refused(kind):
     streams, common = Streams.spawn(0), {"gamma": 0.9, "epsilon": 0.1, "learning_rate": 0.01}
     space = OBJECT_COLLECTION_LAYOUT.feature_space
@@ -560,7 +560,7 @@ def test_both_engines_retrace_what_the_agent_has_seen(agent):
         ([0], 7, "noise"),
     ],
 )
-@pytest.mark.parametrize("engine", ["compiled", "reference"])
+@pytest.mark.parametrize("engine", ENGINES)
 def test_a_path_of_actions_that_are_none_is_refused(engine, actions, noise, names):
     """Before they reach compiled code, which does not check indices."""
     engine = engine_of(engine, "SFR")

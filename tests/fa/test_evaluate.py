@@ -9,7 +9,7 @@ import torch
 
 from examples.own_world import environment as keys_and_doors
 from sfr_fa.agents.gpi_policies import Recent
-from sfr_fa.engines import EpisodeLimit, make_engine
+from sfr_fa.engines import ENGINES, EpisodeLimit, make_engine
 from sfr_fa.engines.compiled import FILTER_FROM
 from sfr_fa.environments.adapters import WithFeatures
 from sfr_fa.environments.object_collection import ObjectCollection, ObjectCollectionBarreto
@@ -19,8 +19,6 @@ from sfr_theory.errors import InputError
 from tests.fa.engine_checks import Corridor, engine_of, next_task, short_racer
 from tests.fa.test_checkpoint import exactly
 from tests.refusals import refused
-
-ENGINES = ("compiled", "reference")
 
 
 def trained(kind, agent, tasks=3, steps=60, **settings):

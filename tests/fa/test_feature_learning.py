@@ -7,8 +7,6 @@ import torch
 from sfr_fa.feature_learning import RewardedTransitions, learn_features, loss_and_gradients
 from tests.refusals import refused
 
-torch.set_num_threads(1)
-
 
 def some_data(seed, count=200, state_dim=4, tasks=3):
     rng = np.random.default_rng(seed)

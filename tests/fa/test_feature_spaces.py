@@ -4,9 +4,9 @@ import gymnasium
 import numpy as np
 import pytest
 
+from experiments.peers import mo_make
 from sfr_fa.environments.object_collection import ObjectCollection
 from sfr_fa.feature_spaces import OBJECT_COLLECTION_FEATURES, TOLERANCE, BoxFeatures, DiscreteFeatures
-from tests.fa.test_outside_clients import mo_make
 from tests.refusals import refused
 
 SPACE = DiscreteFeatures([[0.0, 0.0], [0.7, 1000.0], [0.3, 0.0]])

@@ -7,7 +7,7 @@ import pytest
 
 from examples.own_world import environment as keys_and_doors
 from sfr_fa.agents import FeatureSubnetworks
-from sfr_fa.engines import EpisodeLimit, compiled
+from sfr_fa.engines import ENGINES, EpisodeLimit, compiled
 from sfr_fa.engines.compiled import FILTER_FROM
 from sfr_fa.feature_codes import CellCode, FourierCode
 from sfr_fa.kernels.loop import run_task
@@ -69,7 +69,7 @@ def test_linear_agents_walk_it_too(agent, steps, limit):
     ("agent", "where", "ends"), [("SFR", keys_and_doors, True), ("SF", short_racer, False)]
 )
 def test_episodes_are_those_of_the_reference(agent, where, ends):
-    pair = [engine_of(kind, agent, where) for kind in ("compiled", "reference")]
+    pair = [engine_of(kind, agent, where) for kind in ENGINES]
     for engine in pair:
         for _ in range(3):
             engine.run_task(next_task(engine, agent), 30)

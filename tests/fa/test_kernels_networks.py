@@ -14,8 +14,6 @@ from sfr_fa.kernels import mlp
 from sfr_fa.kernels.network_values import NetworkValues, best_row
 from tests.fa.engine_checks import compiled
 
-torch.set_num_threads(1)
-
 SHAPES = st.sampled_from([(1, 1, 20, 20), (3, 1, 20, 20), (3, 11, 20, 20), (2, 5, 7, 9), (6, 3, 12, 4)])
 DTYPES = st.sampled_from([np.float32, np.float64])
 SEEDS = st.integers(0, 2**32 - 1)

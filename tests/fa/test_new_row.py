@@ -8,7 +8,7 @@ from sfr_fa.agents import AgentSpec, agent_spec, make_agent
 from sfr_fa.agents.policies import start_afresh
 from sfr_fa.agents.specs import at_features, environment, indicator, learned
 from sfr_fa.analysis import figures
-from sfr_fa.engines import make_engine
+from sfr_fa.engines import ENGINES, make_engine
 from sfr_fa.environments.object_collection import ObjectCollection
 from sfr_fa.runs import load
 from sfr_fa.tasks import sample_general_task
@@ -36,7 +36,7 @@ def test_an_agent_is_made_from_it():
 
 def test_both_engines_run_it_on_the_same_path():
     results = []
-    for name in ("compiled", "reference"):
+    for name in ENGINES:
         engine = make_engine(name, ObjectCollection(), NAME, reward_learning_rate=0.1)
         tasks = [sample_general_task(engine.streams.tasks) for _ in range(2)]
         results.append(np.concatenate([engine.run_task(task, 40).actions for task in tasks]))

@@ -1,16 +1,13 @@
 """Programs of others run on our environments, and our adapters on theirs."""
 
-import warnings
-
 import gymnasium
-import mo_gymnasium
 import numpy as np
 import pytest
-import torch
 from gymnasium.wrappers import TransformReward
 from stable_baselines3 import DQN
 from stable_baselines3.common.env_checker import check_env
 
+from experiments.peers import ROOMS, mo_make
 from sfr_fa.agents import FeatureSubnetworks, LinearPerAction
 from sfr_fa.engines import make_engine
 from sfr_fa.environments.adapters import FeaturesFromVectorReward, OneHot, WithFeatures
@@ -23,29 +20,12 @@ FOUR_ROOM_FEATURES = DiscreteFeatures(np.vstack([np.zeros(3), np.eye(3), np.ones
 """Nothing, an object of each of three kinds, and the goal, which counts for all three."""
 
 
-def mo_make(name):
-    with warnings.catch_warnings():
-        # Deep-sea-treasure declares the bounds of its rewards in float64 for a float32 space.
-        warnings.filterwarnings("ignore", message=".*precision lowered by casting.*")
-        return mo_gymnasium.make(name)
-
-
-@pytest.fixture
-def one_thread():
-    """Tiny networks gain nothing from threads, and lose much where other programs run."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 class TestStableBaselines:
     @pytest.mark.parametrize("name", ENVIRONMENTS)
     def test_its_checker_accepts_the_environments(self, name):
         check_env(gymnasium.make(name, render_mode="rgb_array"), warn=True)
 
     @pytest.mark.slow
-    @pytest.mark.usefixtures("one_thread")
     @pytest.mark.parametrize("name", ENVIRONMENTS)
     def test_dqn_takes_a_thousand_steps(self, name):
         env = gymnasium.make(name, max_episode_steps=300)
@@ -125,7 +105,6 @@ class TestVectorReward:
             FeaturesFromVectorReward(env, LinearTask(np.ones(3)))
 
 
-ROOMS = [[0, 1], *([k] for k in range(2, 14))]
 """The agent's cell in four-room, and the flag of each object."""
 ONE_LINE = {
     "deep-sea-treasure": lambda: OneHot(mo_make("deep-sea-treasure-v0")),
@@ -139,7 +118,6 @@ ONE_LINE = {
 
 
 class TestMoGymnasium:
-    @pytest.mark.usefixtures("one_thread")
     @pytest.mark.parametrize("agent", ["SFR", "SF"])
     @pytest.mark.parametrize("name", ONE_LINE)
     def test_the_example_with_another_environment(self, name, agent):

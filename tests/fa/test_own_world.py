@@ -8,14 +8,12 @@ import torch
 from gymnasium.utils.env_checker import check_env
 
 from examples.own_world import environment
-from sfr_fa.engines import make_engine
+from sfr_fa.engines import ENGINES, make_engine
 from sfr_fa.environments.world_env import PROBE_STEPS, WorldEnv
 from sfr_fa.feature_spaces import BoxFeatures, DiscreteFeatures
 from sfr_fa.tasks import LinearTask
 from sfr_theory.errors import InputError
 from tests.refusals import refused
-
-torch.set_num_threads(1)
 
 
 def test_the_environment_keeps_gymnasiums_contract():
@@ -106,7 +104,7 @@ class Sparse(NamedTuple):
 
 def test_features_are_written_into_zeros_and_edges_may_be_rounded():
     totals = []
-    for kind in ("compiled", "reference"):
+    for kind in ENGINES:
         world = Sparse(np.zeros(1))
         env = WorldEnv(world, state_dim=1, num_actions=2, feature_space=BoxFeatures(np.zeros(2), np.ones(2)))
         engine = make_engine(kind, env, "SF", gamma=0.9, epsilon=0.2, learning_rate=0.01, dtype=torch.float64)

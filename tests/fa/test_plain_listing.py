@@ -9,8 +9,6 @@ from benchmarks.engines import OBJECTS, RACER, plain_listing
 from benchmarks.plain_listing import LinearXi
 from sfr_fa.engines import Streams
 
-torch.set_num_threads(1)
-
 
 def weights_of(xi):
     """All weights of a module of the plain listing, in the order of the library's parameters."""

@@ -14,7 +14,7 @@ from experiments.configs import load_config as load_ours
 from sfr_fa import run, status
 from sfr_fa.agents import AGENT_SPECS
 from sfr_fa.agents.checkpoint import write_checkpoint
-from sfr_fa.engines import make_engine
+from sfr_fa.engines import ENGINES, make_engine
 from sfr_fa.environments.object_collection import ObjectCollection
 from sfr_fa.runs import publish
 from sfr_fa.runs import trial as trial_module
@@ -25,7 +25,7 @@ from sfr_fa.runs.store import SUFFIX, RunFolder, TrialState
 from sfr_fa.runs.trial import check_trials, learned_feature_map, run_trial, transitions_of_q
 from sfr_fa.runs.workers import TrialOutcome
 from sfr_fa.tasks import sample_general_task
-from tests.fa.tiny import RACER, SETTING, contents, run_config, write_config
+from tests.fa.tiny import RACER, SETTING, contents, outcome, run_config, write_config
 from tests.refusals import refused
 
 SFR = 'AgentSetup("SFR", "SFR"),'
@@ -38,8 +38,7 @@ def config(tmp_path):
 
 @pytest.fixture
 def undisturbed(config, tmp_path):
-    assert run_config(config, tmp_path / "undisturbed") == 0
-    return contents(tmp_path / "undisturbed")
+    return outcome(config, tmp_path / "undisturbed")
 
 
 class Crash(BaseException):
@@ -99,8 +98,7 @@ def test_interrupted_after_any_task_the_numbers_are_the_same(config, undisturbed
     for tasks in range(1, 12, 2):
         results = tmp_path / f"crash{tasks}"
         crash_after(config, results, tasks)
-        assert run_config(config, results) == 0
-        assert contents(results) == undisturbed
+        assert outcome(config, results) == undisturbed
 
 
 def test_interrupted_again_and_again(config, undisturbed, tmp_path):
@@ -126,8 +124,7 @@ def test_a_damaged_checkpoint_is_passed_over_for_the_one_before(
             "text": b"import os; os.abort()",
         }[damage]
     )
-    assert run_config(config, tmp_path / "r") == 0
-    assert contents(tmp_path / "r") == undisturbed
+    assert outcome(config, tmp_path / "r") == undisturbed
     output = capsys.readouterr().out
     assert "note: general/Q/alpha_0.005/rep-00: " in output
     assert "an earlier state was taken instead of the one after 3 tasks" in output
@@ -140,8 +137,7 @@ def test_a_checkpoint_of_other_things_is_passed_over_by_name(config, undisturbed
     trial = next(trial for trial in load_config(config).trials("smoke") if trial.key == key)
     path.unlink()
     write_checkpoint(path, trial.to_json(), {"rows": 7})
-    assert run_config(config, tmp_path / "r") == 0
-    assert contents(tmp_path / "r") == undisturbed
+    assert outcome(config, tmp_path / "r") == undisturbed
     assert f"note: {key}: {path} is not what" in capsys.readouterr().out.replace("\n", "")
 
 
@@ -149,8 +145,7 @@ def test_with_no_checkpoint_left_the_trial_starts_again(config, undisturbed, tmp
     crash_after(config, tmp_path / "r", 3)
     for path in (tmp_path / "r").rglob(f"*{SUFFIX}"):
         path.write_bytes(b"")
-    assert run_config(config, tmp_path / "r") == 0
-    assert contents(tmp_path / "r") == undisturbed
+    assert outcome(config, tmp_path / "r") == undisturbed
 
 
 def test_checkpoints_of_finished_trials_are_gone(config, tmp_path):
@@ -178,8 +173,7 @@ def test_a_damaged_result_is_said_and_kept_while_the_others_finish(config, undis
     assert "damaged: " in capsys.readouterr().out
     path.unlink()
     path.with_suffix(".json").unlink()
-    assert run_config(config, tmp_path / "r") == 0
-    assert contents(tmp_path / "r") == undisturbed
+    assert outcome(config, tmp_path / "r") == undisturbed
 
 
 def test_a_config_that_changed_under_its_name_is_refused(config, undisturbed, tmp_path):
@@ -204,8 +198,7 @@ def test_a_full_disk_fails_the_trial_and_loses_nothing(config, undisturbed, tmp_
     assert "No space left on device" in output
     assert not list((tmp_path / "r").rglob(".*")), "nothing half written stays"
     assert RunFolder(tmp_path / "r/tiny/smoke").checkpoints("general/SF/alpha_0.005/rep-00")
-    assert run_config(config, tmp_path / "r") == 0
-    assert contents(tmp_path / "r") == undisturbed
+    assert outcome(config, tmp_path / "r") == undisturbed
 
 
 def test_a_folder_that_cannot_be_written(config, tmp_path):
@@ -318,7 +311,7 @@ def setups(setting):
 def test_both_engines_write_the_same_files_for_every_agent(tmp_path, setting):
     agents = list(setups(setting))
     tables = {}
-    for engine in ("reference", "compiled"):
+    for engine in ENGINES:
         config = write_config(tmp_path / "c.py", agents=" ".join(agents), engine=engine, setting=setting)
         assert run_config(config, tmp_path / engine, precision="float64") == 0
         found = contents(tmp_path / engine)
@@ -417,8 +410,7 @@ def test_without_transfer_every_task_starts_afresh(tmp_path):
 def test_some_agents_now_and_the_others_later(config, undisturbed, tmp_path, capsys):
     assert run_config(config, tmp_path / "r", agents=("SFR",)) == 0
     assert "1 of 3 trials are finished" in capsys.readouterr().out
-    assert run_config(config, tmp_path / "r", repetitions=(0,)) == 0
-    assert contents(tmp_path / "r") == undisturbed
+    assert outcome(config, tmp_path / "r", repetitions=(0,)) == undisturbed
 
 
 def test_one_rate_of_a_grid_can_be_repeated_more_often(tmp_path, capsys):
@@ -444,8 +436,7 @@ def test_a_race_gives_repetitions_only_to_rates_that_can_win(tmp_path, capsys):
     assert "8 of 9" in capsys.readouterr().out
     # Once it is decided there is nothing left to run, and whoever reads the results knows the winner.
     before = contents(tmp_path / "r")
-    assert run_config(config, tmp_path / "r", race=True) == 0
-    assert contents(tmp_path / "r") == before
+    assert outcome(config, tmp_path / "r", race=True) == before
     found = load(folder)
     assert not any("unfinished" in note for note in found.notes)
     assert sum(point.best for point in found.grid) == 1

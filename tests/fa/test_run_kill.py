@@ -19,7 +19,7 @@ import pytest
 from experiments import kill_test
 from experiments.kill_test import workers_of
 from sfr_fa.runs.store import SUFFIX, RunFolder
-from tests.fa.tiny import ROOT, command, contents, run_config, start, write_config
+from tests.fa.tiny import ROOT, command, contents, outcome, run_config, start, write_config
 from tests.refusals import refused
 
 # Runs sfr_fa.run and kills itself with SIGKILL where the n-th file would get its final name.
@@ -48,8 +48,7 @@ def config(tmp_path):
 
 @pytest.fixture
 def undisturbed(config, tmp_path):
-    assert run_config(config, tmp_path / "undisturbed") == 0
-    return contents(tmp_path / "undisturbed")
+    return outcome(config, tmp_path / "undisturbed")
 
 
 @pytest.fixture
@@ -96,8 +95,7 @@ def test_killed_in_the_middle_of_writing_a_checkpoint(tmp_path):
         )  # fmt: skip
         assert process.returncode == -signal.SIGKILL, process.stderr
         assert list(results.rglob(".*")), "half a file is left behind"
-    assert run_config(config, results) == 0
-    assert contents(results) == contents(tmp_path / "undisturbed")
+    assert outcome(config, results) == contents(tmp_path / "undisturbed")
     assert not (results / "tiny/smoke/unfinished").exists()
 
 
@@ -133,8 +131,7 @@ def test_control_c(config, undisturbed, tmp_path, launch, workers):
     assert time.monotonic() - pressed < 10
     assert "interrupted; the same command" in output
     assert "Traceback" not in output
-    assert run_config(config, results) == 0
-    assert contents(results) == undisturbed
+    assert outcome(config, results) == undisturbed
 
 
 @pytest.mark.slow

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from sfr_fa.runs import load as runs
-from sfr_fa.runs.store import RunFolder, TaskRow, digest
-from tests.experiments.synthetic import agent, key_of, setting, write_run
+from sfr_fa.runs.store import RunFolder, TaskRow
+from tests.experiments.synthetic import agent, key_of, setting, sign_again, write_run
 from tests.refusals import refused
 
 GENERAL = setting("general")
@@ -25,13 +25,7 @@ def folder(tmp_path):
 
 
 def forge(folder, key, change):
-    """Change a trial's JSON and sign it again, as a careful forger (or a careless script) would."""
-    path = RunFolder(folder).json_path(key)
-    content = json.loads(path.read_text())
-    change(content)
-    times = {name: content.pop(name) for name in ("seconds", "seconds_sha256")}
-    content.pop("sha256")
-    path.write_text(json.dumps(content | times | {"sha256": digest(content)}))
+    sign_again(RunFolder(folder).json_path(key), change)
 
 
 def test_a_sound_run_is_read_whole(folder):
@@ -91,11 +85,7 @@ def test_a_lost_repetition_is_said(tmp_path):
 
 
 def test_a_repetition_lost_from_the_manifest_too_is_noticed(folder):
-    path = folder / "manifest.json"
-    content = json.loads(path.read_text())
-    content.pop("sha256")
-    content["trials"].remove(key_of(GENERAL, SF, 1))
-    path.write_text(json.dumps({**content, "sha256": digest(content)}))
+    sign_again(folder / "manifest.json", lambda content: content["trials"].remove(key_of(GENERAL, SF, 1)))
     run = runs.load(folder)
     assert any("lists 8 trials; its config has 9" in problem for problem in run.problems)
     assert any("is not named in the manifest" in problem for problem in run.problems)
@@ -137,11 +127,7 @@ def test_an_agent_of_many_rates_that_was_not_run_is_named_once(tmp_path):
 
 
 def test_a_manifest_with_other_content_gets_a_sentence(folder):
-    path = folder / "manifest.json"
-    content = json.loads(path.read_text())
-    content.pop("sha256")
-    del content["config"]["parts"]
-    path.write_text(json.dumps({**content, "sha256": digest(content)}))
+    sign_again(folder / "manifest.json", lambda content: content["config"].pop("parts"))
     with refused(str(folder), "is not what"):
         runs.load(folder)
 

@@ -9,7 +9,7 @@ import pytest
 from sfr_fa.runs import load, publish
 from sfr_fa.runs.store import RunFolder, TaskRow, digest
 from sfr_theory.errors import InputError
-from tests.experiments.synthetic import PROVENANCE, agent, key_of, setting, write_run
+from tests.experiments.synthetic import PROVENANCE, agent, key_of, setting, sign_again, write_run
 from tests.refusals import refused
 
 GENERAL, LINEAR = setting("general"), setting("linear", tasks="linear")
@@ -170,15 +170,9 @@ def test_a_result_of_another_trial_is_not_published(folder, tmp_path, changes, r
     assert not list(tmp_path.glob("mine.*"))
 
 
-def resigned(path, **changes):
-    content = json.loads(path.read_text()) | changes
-    del content["sha256"]
-    path.write_text(json.dumps({**content, "sha256": digest(content)}))
-
-
 def test_a_manifest_of_other_trials_than_its_config_has_is_not_published(folder, tmp_path):
     trials = json.loads((folder / "manifest.json").read_text())["trials"]
-    resigned(folder / "manifest.json", trials=trials[:-1])
+    sign_again(folder / "manifest.json", lambda content: content.update(trials=trials[:-1]))
     RunFolder(folder).csv_path(trials[-1]).unlink(missing_ok=True)
     with refused(str(folder), "14", "15"):
         command(folder, output=tmp_path)
@@ -198,7 +192,7 @@ def test_a_table_of_another_form_gets_a_sentence(folder, tmp_path, old, new, wor
     )
     assert changed != table.read_bytes()
     table.write_bytes(changed)
-    resigned(tmp_path / "mine.json", csv_sha256=digest(changed))
+    sign_again(tmp_path / "mine.json", lambda content: content.update(csv_sha256=digest(changed)))
     with refused("mine", words):
         publish.read(tmp_path / "mine")
 
@@ -231,10 +225,7 @@ def test_every_changed_number_is_noticed(folder, tmp_path):
 @pytest.mark.parametrize("entry", ["config", "trials", "provenances", "csv_sha256"])
 def test_signed_files_of_others_get_a_sentence(folder, tmp_path, entry):
     command(folder, output=tmp_path)
-    path = tmp_path / "mine.json"
-    content = json.loads(path.read_text())
-    del content["sha256"], content[entry]
-    path.write_text(json.dumps({**content, "sha256": digest(content)}))
+    sign_again(tmp_path / "mine.json", lambda content: content.pop(entry))
     found, unreadable = load.load_all(tmp_path)
     assert [run.path for run in found] == [folder]
     assert len(unreadable) == 1

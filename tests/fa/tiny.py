@@ -8,7 +8,10 @@ from pathlib import Path
 from experiments.kill_test import contents
 from sfr_fa import run
 
-__all__ = ["AGENTS", "RACER", "ROOT", "SETTING", "command", "contents", "run_config", "start", "write_config"]
+__all__ = [
+    "AGENTS", "RACER", "ROOT", "SETTING", "command", "contents", "outcome", "run_config", "start",
+    "write_config",
+]  # fmt: skip
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -44,6 +47,12 @@ def write_config(
 def run_config(config, results, **options):
     """sfr_fa.run in this process: its exit code."""
     return run.main(run.Options(config, results=str(results), **options))
+
+
+def outcome(config, results, **options):
+    """What is in the folder of results after a run that succeeds."""
+    assert run_config(config, results, **options) == 0
+    return contents(results)
 
 
 def command(*arguments, module="sfr_fa.run"):
