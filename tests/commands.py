@@ -3,6 +3,7 @@
 import contextlib
 import importlib
 import io
+import re
 import subprocess
 import sys
 from unittest import mock
@@ -24,3 +25,12 @@ def run(module, *arguments):
         except SystemExit as ended:
             code = ended.code
     return subprocess.CompletedProcess(words, code, output.getvalue(), errors.getvalue())
+
+
+def refuses(module, *arguments, words):
+    """A command ends with exit code 2 and one sentence; `words`, a regular expression, is found in it."""
+    done = run(module, *arguments)
+    assert done.returncode == cli.EXIT_BAD_INPUT, done
+    assert re.search(words, done.stderr), done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+    assert not done.stdout

@@ -16,7 +16,6 @@ import re
 import resource
 import runpy
 import shutil
-import signal
 import sys
 import tempfile
 import time
@@ -26,6 +25,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.fa.tiny import run_config, write_config
+from tests.forks import in_fork
 from tests.hostile import MEMORY
 
 ROOT = Path(__file__).parent.parent
@@ -139,28 +139,14 @@ def tried(case: Case, good: Path, seconds: float = SECONDS) -> str:
     """Empty if the command ends as it should, else what happened."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         folder = shutil.copytree(good, Path(name, "copy"))
-        child = os.fork()
-        if child == 0:
-            try:
-                os._exit(_in_child(case, folder, Path(name)))
-            finally:
-                os._exit(70)
-        code: int | None = None
-        ends = time.monotonic() + seconds
-        while code is None and time.monotonic() < ends:
-            ended, status = os.waitpid(child, os.WNOHANG)
-            code = os.waitstatus_to_exitcode(status) if ended else None
-            time.sleep(0.005)
+        code = in_fork(lambda: _in_child(case, folder, Path(name)), seconds)
         if code is None:
-            os.killpg(child, signal.SIGKILL)
-            os.waitpid(child, 0)
             return "" if case.module in LONG else f"at work after {seconds:g} s"
         errors = Path(name, "errors").read_text(errors="replace")
     return judged(code, errors, must_be_refused=case.must_be_refused)
 
 
 def _in_child(case: Case, folder: Path, above: Path) -> int:
-    os.setsid()
     for number, name in ((1, "output"), (2, "errors")):
         os.dup2(os.open(above / name, os.O_WRONLY | os.O_CREAT), number)
     sys.stdout, sys.stderr = os.fdopen(1, "w"), os.fdopen(2, "w")

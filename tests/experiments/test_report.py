@@ -111,9 +111,7 @@ def test_other_content_gets_a_sentence(tmp_path, name, content):
 
 
 def test_a_missing_folder_exits_with_2(tmp_path):
-    result = commands.run("experiments.report", "--data", tmp_path / "nowhere")
-    assert result.returncode == 2
-    assert result.stderr.startswith("error: there is no folder")
+    commands.refuses("experiments.report", "--data", tmp_path / "nowhere", words="^error: there is no folder")
 
 
 def test_without_a_demo_there_are_still_results(tmp_path, monkeypatch):

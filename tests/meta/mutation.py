@@ -24,15 +24,14 @@ import json
 import os
 import random
 import shlex
-import signal
 import sys
 import tempfile
 import time
 import tomllib
-import traceback
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.forks import in_fork
 from tests.meta.mutants import Mutant, mutants
 from tests.meta.planting import FIRST_PARTY, PYTEST_OPTIONS, ROOT, copy_of_the_tree
 
@@ -91,26 +90,9 @@ class Runner:
     def run(self, arguments: list[str], limit: float) -> int | None:
         """The exit code of pytest; None if it took longer than the limit, in seconds."""
         self.count += 1
-        child = os.fork()
-        if child == 0:
-            try:
-                code = self._pytest(arguments)
-            except BaseException:  # a mutant may do anything; it must not return into the code of the parent
-                traceback.print_exc()
-                code = 70
-            os._exit(code)
-        ends = time.monotonic() + limit
-        while time.monotonic() < ends:
-            finished, status = os.waitpid(child, os.WNOHANG)
-            if finished:
-                return os.waitstatus_to_exitcode(status)
-            time.sleep(0.01)
-        os.killpg(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-        return None
+        return in_fork(lambda: self._pytest(arguments), limit)
 
     def _pytest(self, arguments: list[str]) -> int:
-        os.setsid()
         output = os.open(self.output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         os.dup2(output, 1)
         os.dup2(output, 2)
