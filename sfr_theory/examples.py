@@ -20,7 +20,7 @@ from sfr_theory.learning import Path, path_of_visits
 from sfr_theory.mdp import FiniteMDP
 
 HALF = Fraction(1, 2)
-Transition = tuple[int, int, int, int, Fraction | int]
+Move = tuple[int, int, int, int, Fraction | int]
 """(state, action, next state, feature, probability)."""
 
 
@@ -33,7 +33,7 @@ class Example:
     initial: Array  # (S, A, F)
 
 
-def _mdp(states: int, actions: int, features: int, transitions: Iterable[Transition]) -> FiniteMDP:
+def _mdp(states: int, actions: int, features: int, transitions: Iterable[Move]) -> FiniteMDP:
     kernel = np.full((states, actions, states, features), Fraction(0), dtype=object)
     for state, action, next_state, feature, probability in transitions:
         kernel[state, action, next_state, feature] += Fraction(probability)
@@ -69,7 +69,7 @@ def two_entries_to_a_cycle(length: int) -> Example:
         raise InputError(f"length is {length}; the cycle needs an even number of states")
     half = length // 2
     t, s, cycle = 0, 1, range(2, 2 + length)
-    transitions: list[Transition] = [(s, 0, cycle[0], 1, 1), (s, 1, cycle[half], 1, 1)]
+    transitions: list[Move] = [(s, 0, cycle[0], 1, 1), (s, 1, cycle[half], 1, 1)]
     for action in range(2):
         transitions.append((t, action, s, 0, 1))
         for j in range(length):
@@ -126,7 +126,7 @@ def coin_behind_two_doors() -> Example:
     is known.
     """
     t, s, high, low = range(4)
-    transitions: list[Transition] = []
+    transitions: list[Move] = []
     for action in range(2):
         transitions += [
             (t, action, s, 0, 1),

@@ -60,7 +60,7 @@ class Replay:
 
 
 @dataclass(frozen=True)
-class Steps:
+class Batch:
     """B steps, in the order of the rows."""
 
     states: Tensor
@@ -78,7 +78,7 @@ class Steps:
         return len(self.actions)
 
 
-def learn_batch(agent: GpiAgent, steps: Steps, next_values: Tensor) -> float:
+def learn_batch(agent: GpiAgent, steps: Batch, next_values: Tensor) -> float:
     """One optimiser step of each policy concerned; next_values (K, B, A, D). The loss of the current one."""
     current, rows = agent.num_policies - 1, np.arange(len(steps))
     q = agent._q(next_values[agent.participants], agent.readouts[-1].vector)  # (P, B, A)
@@ -93,7 +93,7 @@ def learn_batch(agent: GpiAgent, steps: Steps, next_values: Tensor) -> float:
 
 
 def _descend(
-    agent: GpiAgent, policy: int, steps: Steps, rows: NDArray[np.int64], next_values: Tensor
+    agent: GpiAgent, policy: int, steps: Batch, rows: NDArray[np.int64], next_values: Tensor
 ) -> float:
     """An optimiser step of one policy on its rows of a minibatch."""
     shape = agent.shape
@@ -147,10 +147,10 @@ class Memory:
             self._copy_targets(agent)
         return loss
 
-    def draw(self) -> Steps:
+    def draw(self) -> Batch:
         """A minibatch."""
         rows = self.rng.integers(min(self.steps, self.replay.capacity), size=self.replay.batch)
-        return Steps(
+        return Batch(
             self.states[rows], self.actions[rows], self.cumulants[rows], self.discounts[rows],
             self.next_states[rows], self.sources[rows],
         )  # fmt: skip

@@ -24,7 +24,7 @@ OVERSAMPLING = 3
 MARGIN = 0.035
 """The frame around the unit square, in units of the square; objects at the border reach into it."""
 
-Picture = NDArray[np.uint8]
+Pixels = NDArray[np.uint8]
 Point = tuple[float, float]
 
 FLOOR = "#f7f3ea"
@@ -88,7 +88,7 @@ class _Canvas:
             self.rectangle(low, high, *outside, colour)
             self.rectangle(*outside, low, high, colour)
 
-    def finished(self) -> Picture:
+    def finished(self) -> Pixels:
         return np.array(self.image.reduce(OVERSAMPLING))
 
     def _line(self, width: float) -> int:
@@ -125,7 +125,7 @@ class ObjectCollectionPicture:
         canvas.text(layout.start, "S", 0.042, START)
         self._ground = canvas
 
-    def draw(self, position: Point, memory: FloatArray) -> Picture:
+    def draw(self, position: Point, memory: FloatArray) -> Pixels:
         """The picture for an agent at `position` that has collected the objects with memory 1."""
         canvas = self._ground.copy()
         for (x, y), kind, taken in zip(
@@ -179,7 +179,7 @@ class RacerPicture:
         x, y = np.meshgrid(middles, middles[::-1])
         return np.asarray(task.reward(marker_distances(x[..., None], y[..., None], layout.markers)))
 
-    def draw(self, position: Point, angle: float) -> Picture:
+    def draw(self, position: Point, angle: float) -> Pixels:
         """The picture for an agent at `position` with orientation `angle`."""
         canvas = self._ground.copy()
         turns = [angle, angle + 2.5, angle + math.pi, angle - 2.5]
@@ -192,7 +192,7 @@ class RacerPicture:
         return canvas.finished()
 
 
-def _colours(field: FloatArray) -> Picture:
+def _colours(field: FloatArray) -> Pixels:
     """A colour for each number, from the least to the largest."""
     low, high = field.min(), field.max()
     part = (field - low) / (high - low) if high > low else np.zeros_like(field)

@@ -36,16 +36,16 @@ def without_value(xi: Array, reward: Array) -> Array:
     return xi - with_value(q_from_xi(xi, reward), reward)
 
 
-Trial = Callable[[Generator, FiniteMDP, Array], bool]
+Draw = Callable[[Generator, FiniteMDP, Array], bool]
 
 
-def _holds_on_all(name: str, sentence: str, trial: Trial) -> Callable[[Settings], CheckResult]:
+def _holds_on_all(name: str, sentence: str, draw: Draw) -> Callable[[Settings], CheckResult]:
     """A check that an equality holds exactly on random MDPs and random xi."""
 
     def run(settings: Settings) -> CheckResult:
         rng = settings.rng(name)
         instances = exact_instances(settings, rng, settings.mdps)
-        outcomes = [trial(rng, mdp, reward) for mdp, reward in instances for _ in range(DRAWS_PER_MDP)]
+        outcomes = [draw(rng, mdp, reward) for mdp, reward in instances for _ in range(DRAWS_PER_MDP)]
         failures = outcomes.count(False)
         return CheckResult(
             Verdict.REFUTED if failures else Verdict.SUPPORTED,
