@@ -26,6 +26,7 @@ ALLOWED = {
         "sfr_theory.cli",
         "sfr_theory.compiled",
         "sfr_theory.errors",
+        "sfr_theory.mdp.FiniteMDP",
     ),
     "experiments": PACKAGES[:4],
     "benchmarks": PACKAGES,

@@ -7,15 +7,17 @@ between.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import gymnasium
 import numpy as np
+import torch
 from gymnasium.vector import VectorEnv
 from numpy.typing import NDArray
 
@@ -73,9 +75,9 @@ class EpisodeLimit:
 
     steps: int | None = None
     """None: no limit but the environment's own."""
-    is_terminal: bool = True
-    """Whether a step that a limit cuts off, also the environment's own, is terminal (gamma_t = 0) as in the
-    listings, or bootstraps."""
+    is_terminal: bool | None = None
+    """Whether a step that a limit cuts off, also the environment's own, is terminal (gamma_t = 0), or
+    bootstraps. None: terminal in worlds, as in the listings; elsewhere it bootstraps, as in Gymnasium."""
 
     def __post_init__(self) -> None:
         if self.steps is not None:
@@ -142,6 +144,9 @@ class Engine:
         ):
             raise InputError("the agent draws from other streams than its engine; build it with seed=streams")
         _check_fit(environment, agent)
+        if limit.is_terminal is None:
+            # Metadata are what wrappers and vector environments pass on.
+            limit = replace(limit, is_terminal=bool(environment.metadata.get("limit_is_terminal", False)))
         self.environment, self.agent, self.streams, self.limit = environment, agent, streams, limit
         self.task: Task | None = None
         """The current one; None before the first, and after `load`."""
@@ -205,7 +210,8 @@ class Engine:
         self._running = True
         try:
             while True:
-                walk = self._walk(steps - made if callback is None else min(every, steps - made), total)
+                with _few_threads(self.agent):
+                    walk = self._walk(steps - made if callback is None else min(every, steps - made), total)
                 actions[made : made + len(walk.actions)] = walk.actions
                 total, made, episodes = walk.total_reward, made + len(walk.actions), episodes + walk.episodes
                 result = TaskResult(
@@ -261,19 +267,19 @@ class Engine:
             raise InputError("evaluate runs in one environment; pass one: evaluate(task, environment=one)")
         else:
             _check_fit(environment, self.agent)
-        return self._evaluate(
-            Trip(
-                scored,
-                self.agent.contest(policy=policy) if policy is not None else self._contest(task),
-                environment,
-                positive_integer(episodes, "episodes"),
-                min(positive_integer(episode_steps, "episode_steps"), self.limit.steps or episode_steps),
-                check_probability(epsilon, "epsilon"),
-                check_seed(seed),
-                stream(seed, 0, "evaluation noise"),
-                stream(seed, 0, "evaluation exploration"),
-            )
+        trip = Trip(
+            scored,
+            self.agent.contest(policy=policy) if policy is not None else self._contest(task),
+            environment,
+            positive_integer(episodes, "episodes"),
+            min(positive_integer(episode_steps, "episode_steps"), self.limit.steps or episode_steps),
+            check_probability(epsilon, "epsilon"),
+            check_seed(seed),
+            stream(seed, 0, "evaluation noise"),
+            stream(seed, 0, "evaluation exploration"),
         )
+        with _few_threads(self.agent):
+            return self._evaluate(trip)
 
     def _contest(self, task: TaskOrFunction | None) -> Contest:
         """GPI under a task, given as a function of the environment's features."""
@@ -362,6 +368,24 @@ class Engine:
     def _forget_episode(self) -> None:
         """The next step begins an episode."""
         raise NotImplementedError
+
+
+THREADS_FROM = 10**7
+"""Products in a step, from which on PyTorch's threads save more time than it takes to wake them."""
+
+
+@contextlib.contextmanager
+def _few_threads(agent: GpiAgent) -> Iterator[None]:
+    """One thread of PyTorch meanwhile, unless networks are large."""
+    weights = sum(parameter[0].numel() for parameter in agent.policies.parameters.values())
+    batch = 1 if agent.memory is None else agent.memory.replay.batch
+    threads = torch.get_num_threads()
+    if weights * batch < THREADS_FROM:
+        torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def _check_fit(environment: gymnasium.Env[Any, Any], agent: GpiAgent) -> None:

@@ -52,7 +52,7 @@ class CompiledEngine(Engine):
         self.world, self.space = copy.deepcopy(unwrapped.world), unwrapped.feature_space
         self.family = packing.family_of(agent)
         limits = [steps for steps in (unwrapped.episode_steps, limit.steps) if steps is not None]
-        self.episodes = loop.Limit(min(limits, default=0), limit.is_terminal)
+        self.episodes = loop.Limit(min(limits, default=0), bool(self.limit.is_terminal))
         bases = unwrapped.cell_bases() if gpi_filter else None
         self.bases = np.zeros((0, RANK, agent.state_dim)) if bases is None else bases
 

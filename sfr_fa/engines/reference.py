@@ -58,6 +58,8 @@ class ReferenceEngine(Engine):
                     options = {"task": task}
                     seed_all(environment, self.streams.environment)
                 episode = _Episode(copy.copy(checked_start(environment.reset(options=options))))
+                if environment.unwrapped.np_random is not self.streams.environment:
+                    self._take_back_noise()
                 episodes += 1
             try:
                 actions[t] = action = agent.act(episode.state)
@@ -88,6 +90,15 @@ class ReferenceEngine(Engine):
             )
         self.environment.unwrapped.np_random = noise
         return self._episode
+
+    def _take_back_noise(self) -> None:
+        """A reset without a seed made a generator of its own: at least what follows can be repeated."""
+        warnings.warn(
+            "the environment's reset makes a new np_random, so that runs cannot be repeated; it should call "
+            "super().reset(seed=seed) instead",
+            stacklevel=2,
+        )
+        self.environment.unwrapped.np_random = self.streams.environment
 
     def _forget_episode(self) -> None:
         self._episode = None

@@ -40,7 +40,8 @@ class WorldEnv(HasTask, gymnasium.Env[FloatArray, np.int64], Generic[AnyWorld]):
     episode_steps   an episode is truncated after this many steps; None for never
     """
 
-    metadata = {"render_modes": ["rgb_array"], "render_fps": 15}  # noqa: RUF012  Gymnasium's attribute
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 15, "limit_is_terminal": True}  # noqa: RUF012
+    """Gymnasium's attribute; the last entry is for engines (`EpisodeLimit`)."""
 
     def __init__(
         self,
