@@ -80,7 +80,7 @@ class CompiledEngine(Engine):
             values,
             cumulant,
             reward_model,
-            packing.dtype_of(agent).type(agent.gamma),
+            agent.numpy_dtype.type(agent.gamma),
             packing.pack_rates(agent, steps),
             self.episodes,
             before,

@@ -48,11 +48,6 @@ from sfr_theory.errors import InputError
 Array = NDArray[Any]
 
 
-def dtype_of(agent: GpiAgent) -> np.dtype:
-    """The precision of an agent's arithmetic."""
-    return np.dtype(np.float32 if agent.dtype == torch.float32 else np.float64)
-
-
 def wide(rows: Array, width: int, dtype: np.dtype) -> Array:
     """(..., S) with zeros up to a width."""
     result = np.zeros((*rows.shape[:-1], width), dtype)
@@ -87,7 +82,7 @@ class LinearFamily:
     """`LinearPerAction`."""
 
     def __init__(self, agent: GpiAgent) -> None:
-        self.agent, self.feature_dtype = agent, dtype_of(agent)
+        self.agent, self.feature_dtype = agent, agent.numpy_dtype
         self.reward_dtype = np.dtype(np.float64)
         self.state_width = padded(agent.state_dim, PADDING)
 
@@ -119,7 +114,7 @@ class NetworkFamily:
     """`FeatureSubnetworks` with two hidden layers."""
 
     def __init__(self, agent: GpiAgent) -> None:
-        self.agent, self.reward_dtype = agent, dtype_of(agent)
+        self.agent, self.reward_dtype = agent, agent.numpy_dtype
         self.feature_dtype = np.dtype(np.float64)
         self.state_width = padded(agent.state_dim, INPUTS_AT_ONCE)
 
@@ -204,7 +199,7 @@ def _repeated(component: Array, rows: int) -> Array:
 
 def pack_reward_model(agent: GpiAgent, readout: Array, reward_dtype: np.dtype) -> loop.RewardModel:
     """The reward model of the current task, copied; `readout` is where its v goes."""
-    current, dtype = agent.readouts[-1], dtype_of(agent)
+    current, dtype = agent.readouts[-1], agent.numpy_dtype
     kind, points = loop.GIVEN, np.zeros((len(readout), 0), dtype)
     W1, b1, W2, b2 = (np.zeros(shape, dtype) for shape in ((1, 0), (1,), (1,), (1,)))
     if isinstance(current, LearnedReadout):
@@ -245,7 +240,7 @@ def _parameters(readout: LearnedReadout) -> dict[str, Array]:
 def pack_cumulant(agent: GpiAgent, space: FeatureSpace, family: Family) -> loop.PackedCumulant:
     """What an agent sums up, copied."""
     cumulant, features, S, width = agent.cumulant, agent.feature_map, agent.state_dim, family.state_width
-    dtype, feature_dtype = dtype_of(agent), family.feature_dtype
+    dtype, feature_dtype = agent.numpy_dtype, family.feature_dtype
     H = features.matrix if isinstance(features, LearnedFeatures) else np.zeros((2 * S, 0))
     table, one_step, centres = np.zeros((0, agent.shape.dimensions)), np.zeros((0, S)), np.zeros((0, 2))
     phases, code_width = np.zeros(0), 1.0
@@ -296,23 +291,18 @@ def unpack_cumulant(cumulant: loop.PackedCumulant, agent: GpiAgent) -> None:
 
 def pack_rates(agent: GpiAgent, steps: int) -> loop.Rates:
     """Of the next steps, in the agent's precision, so that they do not turn float32 into float64."""
-    real = dtype_of(agent).type
+    real = agent.numpy_dtype.type
     groups = agent.shape.groups if agent.loss is squares_averaged_over_dimensions else 1
-    first = agent.steps_of_task
-    if not agent.schedules.vary:
-        now = agent.schedules.at(first)
-        return loop.ConstantRates(
-            now.epsilon, real(2 * now.value / groups), real(now.reward), real(now.model)
-        )
-    epsilon, value, reward, model = np.array([agent.schedules.at(first + t) for t in range(steps)]).T
-    return loop.ScheduledRates(
-        epsilon.copy(), (2 * value / groups).astype(real), reward.astype(real), model.astype(real)
-    )
+    first, schedules = agent.steps_of_task, agent.schedules
+    ahead = range(first, first + steps if schedules.vary else first + 1)
+    epsilon, value, reward, model = np.array([schedules.at(t) for t in ahead]).T
+    rates = (epsilon, (2 * value / groups).astype(real), reward.astype(real), model.astype(real))
+    return loop.Rates(*(np.repeat(rate, steps // len(ahead)) for rate in rates))
 
 
 def new_room(agent: GpiAgent, space: FeatureSpace, family: Family, learned: int) -> loop.Room:
     """Room for the steps of a task, with this many learned features."""
-    dtype, feature_dtype, D = dtype_of(agent), family.feature_dtype, agent.shape.dimensions
+    dtype, feature_dtype, D = agent.numpy_dtype, family.feature_dtype, agent.shape.dimensions
     F = space.size if isinstance(space, DiscreteFeatures) else 0
     return loop.Room(
         state=np.zeros(family.state_width, feature_dtype),

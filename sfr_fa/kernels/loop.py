@@ -26,6 +26,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from sfr_fa.kernels.arrays import (
+    FloatArray,
     Integers,
     Reals,
     all_finite,
@@ -34,7 +35,6 @@ from sfr_fa.kernels.arrays import (
     fill,
     part,
 )
-from sfr_fa.kernels.encoding import FloatArray
 from sfr_fa.kernels.models import (
     bump_code,
     cell_code,
@@ -147,65 +147,17 @@ compile_methods(Rewards)
 # --- What else an agent is made of ----------------------------------------------------------------
 
 
-class Rates(Protocol):
-    """Numbers of the learning rules at step t of the loop."""
-
-    def epsilon_at(self, t: int) -> float:
-        """How often an action is drawn at random."""
-
-    def value_at(self, t: int) -> float:
-        """2 alpha: the 2 of the square included; divided by n where the loss is averaged over dimensions."""
-
-    def reward_at(self, t: int) -> float:
-        """Of the reward model."""
-
-    def model_at(self, t: int) -> float:
-        """beta, of the one-step model."""
-
-
-class ConstantRates(NamedTuple):
-    """The same at every step."""
-
-    epsilon: float
-    value: float
-    reward: float
-    model: float
-
-    def epsilon_at(self, t: int) -> float:
-        return self.epsilon
-
-    def value_at(self, t: int) -> float:
-        return self.value
-
-    def reward_at(self, t: int) -> float:
-        return self.reward
-
-    def model_at(self, t: int) -> float:
-        return self.model
-
-
-class ScheduledRates(NamedTuple):
-    """One for each step, (T,)."""
+class Rates(NamedTuple):
+    """Numbers of the learning rules, one for each step of the loop."""
 
     epsilon: FloatArray
+    """(T,): how often an action is drawn at random."""
     value: Reals
+    """(T,): 2 alpha, with the 2 of the square; divided by n where the loss is averaged over dimensions."""
     reward: Reals
+    """(T,): of the reward model."""
     model: Reals
-
-    def epsilon_at(self, t: int) -> float:
-        return self.epsilon[t]
-
-    def value_at(self, t: int) -> float:
-        return self.value[t]
-
-    def reward_at(self, t: int) -> float:
-        return self.reward[t]
-
-    def model_at(self, t: int) -> float:
-        return self.model[t]
-
-
-compile_methods(Rates)
+    """(T,): beta, of the one-step model."""
 
 
 class Before(NamedTuple):
@@ -383,7 +335,7 @@ def run_task(
 
         # With probability epsilon select a random action a_t, otherwise a_t <- argmax_a of policy c
         explores, which = exploration.random(), exploration.random()
-        action = int(which * num_actions) if explores < rates.epsilon_at(t) else values.greedy_action(c)
+        action = int(which * num_actions) if explores < rates.epsilon[t] else values.greedy_action(c)
         record.actions[t] = action
         values.recall(c, action, state, error_i, error_c)
 
@@ -403,7 +355,7 @@ def run_task(
         if joint:
             write_joint_code(cumulant, phi, room.code)
         if learns_reward:
-            learn_reward(reward_model, seen, reward, rates.reward_at(t))
+            learn_reward(reward_model, seen, reward, rates.reward[t])
             read_reward(reward_model)
             values.readout_changed()
 
@@ -423,9 +375,9 @@ def run_task(
             model_rows = cumulant.one_step[action * D : (action + 1) * D]
             predict_feature(model_rows, state, room.logits, c_t)
             if cumulant.kind == OF_DELTA_MODEL:
-                delta_steps(c_t, feature, rates.model_at(t), room.steps)
+                delta_steps(c_t, feature, rates.model[t], room.steps)
             else:
-                square_steps(c_t, feature, rates.model_at(t), room.steps)
+                square_steps(c_t, feature, rates.model[t], room.steps)
             move_one_step_model(model_rows, state, room.steps, room.logits, c_t)
 
         # if s_{t+1} is terminal: gamma_t <- 0, new_episode <- true; else gamma_t <- gamma
@@ -439,7 +391,7 @@ def run_task(
             values.add_next(world.cell(), c, next_state, gamma, error_i, error_c)
 
         # Update theta_i, and theta_c if c is not i: |c_t + gamma_t value(s_{t+1}, abar) - value(s_t, a_t)|^2
-        finite = values.descend(c, action, state, error_i, error_c, rates.value_at(t))
+        finite = values.descend(c, action, state, error_i, error_c, rates.value[t])
         if learns_reward:
             finite = finite and all_finite(reward_model.readout)
         if not finite:
