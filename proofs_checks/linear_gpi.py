@@ -156,7 +156,7 @@ def error_steps(lower: Fraction = FULL, upper: Fraction = FULL) -> Iterator[Step
     values = [*distribution(p), *discount(gamma), error == delta + gamma * (p @ following)]
     yield entails(
         "e = delta + g E[e'] and |e|, |e'| <= E give |delta| <= (1+g) E",
-        [*values, *within([error, *following], bound)],
+        [*values, *within(error, bound), *within(following, bound)],
         within(delta, number(lower) * (1 + gamma) * bound),
     )
     yield entails(

@@ -198,8 +198,7 @@ def ridge_fit(encoded: FloatArray, rewards: FloatArray, ridge: float) -> Fit:
         raise InputError("a fit needs at least one point")
 
     def solved(z: FloatArray, R: FloatArray) -> FloatArray:
-        vector: FloatArray = np.linalg.solve(z.T @ z + ridge * np.eye(z.shape[1]), z.T @ R)
-        return vector
+        return np.asarray(np.linalg.solve(z.T @ z + ridge * np.eye(z.shape[1]), z.T @ R), np.float64)
 
     vector = solved(encoded, rewards)
     held = np.random.default_rng(0).permutation(len(encoded)) % HELD_OUT == 0

@@ -27,6 +27,7 @@ ALLOWED = {
         "sfr_theory.compiled",
         "sfr_theory.errors",
         "sfr_theory.mdp.FiniteMDP",
+        "sfr_theory.arithmetic.float_array",
     ),
     "experiments": PACKAGES[:4],
     "benchmarks": PACKAGES,

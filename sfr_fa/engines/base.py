@@ -260,7 +260,7 @@ class Engine:
             raise InputError("no task has started here; say which: evaluate(task)")
         scored = self.task if task is None else as_task(task)
         assert scored is not None
-        self._check(scored)
+        self._check_scored(scored)
         if environment is None:
             environment = self._copied_environment()
         elif isinstance(environment, VectorEnv):
@@ -280,6 +280,10 @@ class Engine:
         )
         with _few_threads(self.agent):
             return self._evaluate(trip)
+
+    def _check_scored(self, task: Task) -> None:
+        """Refuse a task whose rewards cannot be counted."""
+        self._check(task)
 
     def _contest(self, task: TaskOrFunction | None) -> Contest:
         """GPI under a task, given as a function of the environment's features."""

@@ -15,6 +15,7 @@ from sfr_fa.agents import GpiAgent
 from sfr_fa.agents.transition import check_size
 from sfr_fa.engines import packing
 from sfr_fa.engines.base import Engine, EpisodeLimit, Evaluation, SeenPath, Trip, Walk
+from sfr_fa.engines.reference import evaluated
 from sfr_fa.engines.support import why_not_compiled
 from sfr_fa.environments.world_env import WorldEnv, shown_features
 from sfr_fa.feature_spaces import FeatureSpace
@@ -23,7 +24,7 @@ from sfr_fa.kernels.evaluation import Episodes, run_episodes
 from sfr_fa.kernels.gpi_filter import RANK
 from sfr_fa.kernels.retrace import retrace
 from sfr_fa.streams import Streams
-from sfr_fa.tasks import Task
+from sfr_fa.tasks import Task, check_task
 from sfr_theory.errors import InputError
 
 FILTER_FROM = 8
@@ -58,6 +59,9 @@ class CompiledEngine(Engine):
 
     def _check(self, task: Task) -> None:
         packing.pack_rewards(task, self.space, self.family.feature_dtype)
+
+    def _check_scored(self, task: Task) -> None:
+        check_task(task, self.space)
 
     def _walk(self, steps: int, total_reward: float) -> Walk:
         agent, family, K = self.agent, self.family, len(self.agent.participants)
@@ -123,6 +127,8 @@ class CompiledEngine(Engine):
             raise InputError(f"the compiled engine cannot evaluate in this environment: {reason}")
         environment = trip.environment.unwrapped
         assert isinstance(environment, WorldEnv)
+        if not packing.compiles(trip.task, environment.feature_space):
+            return evaluated(agent, trip)  # the same path, step by step
         world, space, E, K = environment.world, environment.feature_space, trip.episodes, len(policies)
         readouts = np.tile(trip.contest.readout.numpy(), (K, 1))
         episodes = Episodes(

@@ -162,29 +162,34 @@ def readouts_of(agent: GpiAgent, policies: Array) -> Array:
 # --- Rewards --------------------------------------------------------------------------------------
 
 
+def compiles(task: Task, space: FeatureSpace) -> bool:
+    """Whether compiled code can compute the rewards of a task."""
+    # A subclass may reward in another way than its weights say.
+    return isinstance(space, DiscreteFeatures) or type(task) in (LinearTask, GaussianTask, ProductTask)
+
+
 def pack_rewards(task: Task, space: FeatureSpace, dtype: np.dtype) -> loop.Rewards:
     """The rewards of a task, if compiled code can compute them."""
     if isinstance(space, DiscreteFeatures):
         rewards = np.array(rewards_of(task, space.vectors))
         return loop.TableRewards(rewards, space.vectors.astype(dtype))
     check_task(task, space)
-    n = space.dimensions
-    slopes, heights, gaussians = np.zeros(n), np.zeros(n), np.ones((n, 1, 2))
-    coefficients, places, sharpness = np.zeros(0), np.zeros((0, n)), np.zeros((0, n))
-    # A subclass may reward in another way than its weights say.
-    if type(task) is LinearTask:
-        slopes = np.array(task.weights)
-    elif type(task) is GaussianTask:
-        heights[:] = 1 / n
-        most = max(len(component) for component in task.components)
-        gaussians = np.stack([_repeated(component, most) for component in task.components])
-    elif type(task) is ProductTask:
-        coefficients, places, sharpness = map(np.array, (task.coefficients, task.mu, task.sharpness))
-    else:
+    if not compiles(task, space):
         raise InputError(
             "compiled code rewards features in a box by a LinearTask, GaussianTask or ProductTask; for any "
             'other reward function make_engine with the engine "reference"'
         )
+    n = space.dimensions
+    slopes, heights, gaussians = np.zeros(n), np.zeros(n), np.ones((n, 1, 2))
+    coefficients, places, sharpness = np.zeros(0), np.zeros((0, n)), np.zeros((0, n))
+    if isinstance(task, LinearTask):
+        slopes = np.array(task.weights)
+    elif isinstance(task, GaussianTask):
+        heights[:] = 1 / n
+        most = max(len(component) for component in task.components)
+        gaussians = np.stack([_repeated(component, most) for component in task.components])
+    elif isinstance(task, ProductTask):
+        coefficients, places, sharpness = map(np.array, (task.coefficients, task.mu, task.sharpness))
     return loop.SummedRewards(
         np.array(space.low), np.array(space.high), space.tolerance, slopes, heights,
         mu=gaussians[:, :, 0].copy(), sigma=gaussians[:, :, 1].copy(),

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfr_fa.agents import DivergedError, Transition
+from sfr_fa.agents import DivergedError, GpiAgent, Transition
 from sfr_fa.agents.gpi_agent import explored
 from sfr_fa.engines.base import Engine, EpisodeLimit, Evaluation, SeenPath, Trip, Walk
 from sfr_fa.tasks import Task, check_task, rewards_of
@@ -109,29 +109,34 @@ class ReferenceEngine(Engine):
         return retraced(self.environment, task, actions, noise, self.limit)
 
     def _evaluate(self, trip: Trip) -> Evaluation:
-        environment, agent = trip.environment, self.agent
-        E, counts = trip.episodes, np.zeros(agent.num_policies, np.int64)
-        returns, discounted, lengths = np.zeros(E), np.zeros(E), np.zeros(E, np.int64)
-        ended = np.zeros(E, np.bool_)
-        # A seed for whatever else is random in the environment; its own generator is that of both engines.
-        environment.reset(seed=trip.seed)
-        environment.unwrapped.np_random = trip.noise
-        for e in range(E):
-            state = checked_start(environment.reset(options={"task": trip.task}))
-            weight, truncated = 1.0, False
-            while not (ended[e] or truncated):
-                policy, action = agent.choose(state, trip.contest)
-                counts[policy] += 1
-                action = explored(action, trip.epsilon, agent.num_actions, trip.exploration)
-                state, reward, ended[e], truncated, info = checked_step(environment.step(action))
-                if not lengths.any():
-                    warn_of_another_reward(trip.task, info.get("features"), reward)
-                returns[e] += reward
-                discounted[e] += weight * reward
-                lengths[e] += 1
-                weight *= agent.gamma
-                truncated = truncated or lengths[e] == trip.episode_steps
-        return Evaluation(returns, discounted, lengths, ended, counts / counts.sum())
+        return evaluated(self.agent, trip)
+
+
+def evaluated(agent: GpiAgent, trip: Trip) -> Evaluation:
+    """Episodes in which nothing is learned."""
+    environment = trip.environment
+    E, counts = trip.episodes, np.zeros(agent.num_policies, np.int64)
+    returns, discounted, lengths = np.zeros(E), np.zeros(E), np.zeros(E, np.int64)
+    ended = np.zeros(E, np.bool_)
+    # A seed for whatever else is random in the environment; its own generator is that of both engines.
+    environment.reset(seed=trip.seed)
+    environment.unwrapped.np_random = trip.noise
+    for e in range(E):
+        state = checked_start(environment.reset(options={"task": trip.task}))
+        weight, truncated = 1.0, False
+        while not (ended[e] or truncated):
+            policy, action = agent.choose(state, trip.contest)
+            counts[policy] += 1
+            action = explored(action, trip.epsilon, agent.num_actions, trip.exploration)
+            state, reward, ended[e], truncated, info = checked_step(environment.step(action))
+            if not lengths.any():
+                warn_of_another_reward(trip.task, info.get("features"), reward)
+            returns[e] += reward
+            discounted[e] += weight * reward
+            lengths[e] += 1
+            weight *= agent.gamma
+            truncated = truncated or lengths[e] == trip.episode_steps
+    return Evaluation(returns, discounted, lengths, ended, counts / counts.sum())
 
 
 def retraced(

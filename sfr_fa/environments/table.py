@@ -18,7 +18,8 @@ from sfr_fa.arrays import FloatArray, finite_array
 from sfr_fa.environments.world_env import WorldEnv
 from sfr_fa.feature_spaces import DiscreteFeatures
 from sfr_fa.kernels.table import TableWorld
-from sfr_fa.tasks import TaskOrFunction
+from sfr_fa.tasks import TaskOrFunction, as_task, rewards_of
+from sfr_theory.arithmetic import float_array
 from sfr_theory.errors import InputError
 from sfr_theory.mdp import FiniteMDP
 
@@ -29,8 +30,10 @@ class TableEnv(WorldEnv[TableWorld]):
     start           a state, or the probabilities of all states
     ends            whether the last state ends the episode, as in `FiniteMDP.from_gymnasium`; it is never
                     observed, and the feature that it shows (the last one) does not occur
-    episode_steps   an episode is truncated after this many steps; None for never
+    episode_steps   an episode is truncated after this many steps; None for never. Values go on there
     """
+
+    metadata = {**WorldEnv.metadata, "limit_is_terminal": False}  # noqa: RUF012
 
     def __init__(
         self,
@@ -43,8 +46,9 @@ class TableEnv(WorldEnv[TableWorld]):
     ) -> None:
         if not isinstance(mdp, FiniteMDP) or mdp.feature_vectors is None:
             raise InputError("mdp must be a FiniteMDP with feature_vectors, a row for each feature")
-        self.mdp = mdp
-        kernel = np.asarray(mdp.to_float().kernel)
+        self.mdp, self._ends = mdp, ends
+        self._vectors = float_array(mdp.feature_vectors)
+        kernel = float_array(mdp.kernel)
         S, A, _, F = kernel.shape
         states, features = (S - 1, F - 1) if ends else (S, F)
         if kernel[:states, ..., features:].any():
@@ -67,10 +71,17 @@ class TableEnv(WorldEnv[TableWorld]):
             world,
             state_dim=states,
             num_actions=A,
-            feature_space=DiscreteFeatures(mdp.to_float().feature_vectors[:features]),
+            feature_space=DiscreteFeatures(self._vectors[:features]),
             task=task,
             episode_steps=episode_steps,
         )
+
+    def rewards(self, task: TaskOrFunction) -> FloatArray:
+        """R(phi) of every feature of `mdp`, as `sfr_theory` takes it; after the end nothing is earned."""
+        earned = rewards_of(as_task(task), self._vectors)
+        if self._ends:
+            earned[-1] = 0.0
+        return earned
 
     @staticmethod
     def from_gymnasium(

@@ -68,9 +68,17 @@ def test_the_exact_values_are_learned():
     rates = {"epsilon": 0.8, "learning_rate": lambda t: 0.2 / (1 + t / 5_000)}
     engine = make_engine("compiled", env, "SFR", seed=0, gamma=0.9, **rates)
     engine.run_task(task, 2_000_000)
-    exact = optimal(env.mdp, np.append(task.reward(env.feature_space.vectors), 0.0)).q[:-1]
+    exact = optimal(env.mdp, env.rewards(task)).q[:-1]
     learned = np.array([engine.values(state)[0] for state in np.eye(16)])
     np.testing.assert_allclose(learned[frozen], exact[frozen], atol=0.03)  # the noise of the last rates
+
+
+def test_nothing_is_earned_after_the_end():
+    """Each step costs 1, by a function that would charge for ever: n steps to go are worth -sum g^k."""
+    env = lake()
+    assert env.rewards(lambda phi: 0 * phi[..., 0] - 1).tolist() == [-1, -1, -1, 0]
+    last = optimal(env.mdp, env.rewards(lambda phi: phi[..., 1] - 1)).q[14].max()  # next to the goal
+    assert -1 < last < 0
 
 
 def test_both_engines_walk_the_same_path():

@@ -268,3 +268,19 @@ def test_act_explores_only_from_a_generator_that_it_is_given():
     assert drawn == {0, 1, 2, 3}
     with refused("epsilon"):
         agent.act(state, epsilon=2)
+
+
+@pytest.mark.filterwarnings("ignore::sfr_fa.agents.readouts.FitWarning")  # by a sum over dimensions
+def test_a_reward_that_compiled_code_cannot_compute_is_counted_step_by_step():
+    """Features in a box: both engines report the same for any function of them."""
+
+    def nearer(phi):
+        return 1.0 * (phi[..., 0] < phi[..., 1])
+
+    points = np.random.default_rng(0).uniform(size=(200, 3))
+    found = [
+        trained(kind, "CSFR", where=short_racer, fit_points=points).evaluate(nearer, episode_steps=40)
+        for kind in ENGINES
+    ]
+    assert_same(*found)
+    assert 0 < found[0].returns.sum() < 400
