@@ -309,6 +309,13 @@ class Trial:
         parts = (self.setting.name, self.agent.label, rates, f"rep-{self.repetition:02d}")
         return "/".join(file_name(part) for part in parts)
 
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """Those that it names as "module:attribute"."""
+        named = {**vars(self.setting), **vars(self.agent)}
+        values = (named[name] for name in OWN if isinstance(named.get(name), str))
+        return tuple(sorted({value.partition(":")[0] for value in values if ":" in value}))
+
     def to_json(self) -> dict[str, Any]:
         content = asdict(self) | {"rates": self.agent.rates}
         content |= {"setting": self.setting.to_json(), "agent": self.agent.to_json()}

@@ -203,6 +203,7 @@ def _run(path: Path, finished: publish.Finished) -> Run:
         for record in records
         if record.diverged
     ]
+    notes += _changed_modules(records)
     lost, absent = _missing(config, records)
     points = store.grid_points(
         list(records), store.planned_combinations(config), config["size"]["repetitions"]
@@ -218,6 +219,19 @@ def _run(path: Path, finished: publish.Finished) -> Run:
         (*notes, *lost, *unfinished),
         absent,
     )
+
+
+def _changed_modules(records: Collection[TrialRecord]) -> list[str]:
+    """Sentences about code of the user's that has changed between trials."""
+    versions: dict[str, set[str]] = {}
+    for record in records:
+        for name, source in (record.provenance.get("modules") or {}).items():
+            versions.setdefault(name, set()).add(source)
+    return [
+        f"{name} was changed between trials: {len(found)} versions of it are mixed here"
+        for name, found in sorted(versions.items())
+        if len(found) > 1
+    ]
 
 
 def load_all(folder: Path) -> tuple[list[Run], list[str]]:

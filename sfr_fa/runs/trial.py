@@ -21,10 +21,12 @@ import functools
 import importlib.metadata
 import platform
 import subprocess
+import sys
 import traceback
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -299,7 +301,7 @@ def run_trial(trial: Trial, folder: RunFolder, on_task: OnTask | None = None) ->
             progress.rows,
             progress.seconds,
             digest([_task_json(task) for task in tasks]),
-            provenance(engine.name),
+            {**provenance(engine.name), "modules": _sources(trial.modules)},
             progress.notes,
         )
         folder.forget_checkpoints(key, before=trial.tasks + 1)
@@ -363,6 +365,12 @@ def provenance(engine: str) -> dict[str, Any]:
         "platform": platform.platform(),
         "machine": platform.machine(),
     }
+
+
+def _sources(modules: Iterable[str]) -> dict[str, str]:
+    """Digests of the files of modules, by which a change between trials is noticed."""
+    files = ((name, getattr(sys.modules.get(name), "__file__", None)) for name in modules)
+    return {name: sha256(Path(file).read_bytes()).hexdigest()[:16] for name, file in files if file}
 
 
 def _commit() -> str | None:

@@ -1,6 +1,8 @@
 """Reading runs: what is sound is used, what is not is noticed and said."""
 
+import importlib
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ import pytest
 from sfr_fa.runs import load as runs
 from sfr_fa.runs.store import RunFolder, TaskRow
 from tests.experiments.synthetic import agent, key_of, setting, sign_again, write_run
+from tests.fa.tiny import run_config, write_config
 from tests.refusals import refused
 
 GENERAL = setting("general")
@@ -185,3 +188,24 @@ def test_runs_are_found_and_unreadable_ones_named(folder, tmp_path):
     assert "not JSON" in unreadable[0]
     with refused("other"):
         runs.load(tmp_path / "other")
+
+
+def test_code_of_your_own_that_changed_between_trials_is_named(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    config = write_config(
+        tmp_path / "mine.py",
+        repetitions=2,
+        agents='AgentSetup("Q", "Q"),',
+        setting='Setting("general", "rooms_of_mine:environment", "general", gamma=0.95)',
+    )
+    source = "from sfr_fa.environments.object_collection import ObjectCollection as environment\n"
+    folder = tmp_path / "results"
+    for repetition, text in enumerate((source, source + "# changed\n")):
+        (tmp_path / "rooms_of_mine.py").write_text(text)
+        sys.modules.pop("rooms_of_mine", None)
+        importlib.invalidate_caches()
+        assert run_config(config, folder, repetitions=(repetition,)) == 0
+        [run] = runs.load_all(folder)[0]
+        changed = [note for note in run.notes if "rooms_of_mine" in note]
+        assert len(changed) == repetition
