@@ -18,6 +18,7 @@ import math
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
@@ -49,6 +50,8 @@ from sfr_theory.random_mdp import Shape
 from sfr_theory.transfer import evaluate
 
 SIDES = ("left", "right", "epsilon", "reward_distance")
+LONGEST_FRACTION = 20
+"""Characters of a fraction that a table shows in full."""
 HOLDS = {True: "[green]yes[/]", False: "[red]no[/]", None: "[yellow]undecided[/]"}
 
 
@@ -149,11 +152,19 @@ def limits_table(instance: dict[str, Any]) -> Table:
     limits = instance["limits"]
     smallest = min(map(comparable, limits.values()))
     for name, limit in limits.items():
-        shown = limit if isinstance(limit, str) else f"{limit:.6g}"
-        table.add_row(name, f"[bold]{shown}[/]" if comparable(limit) == smallest else shown, LIMITS[name])
-    loss = instance["value_loss"]
-    table.add_row("the loss itself", loss if isinstance(loss, str) else f"{loss:.6g}", "the truth: V*, V^pi")
+        text = shown(limit)
+        table.add_row(name, f"[bold]{text}[/]" if comparable(limit) == smallest else text, LIMITS[name])
+    table.add_row("the loss itself", shown(instance["value_loss"]), "the truth: V*, V^pi")
     return table
+
+
+def shown(value: Any) -> str:
+    """A number of JSON, for a table; of a long fraction, which JSON has in full, the first digits."""
+    if not isinstance(value, str):
+        return f"{value:.6g}"
+    fraction = Fraction(value)
+    digits = Decimal(fraction.numerator) / Decimal(fraction.denominator)  # a float may be too small for it
+    return value if len(value) <= LONGEST_FRACTION else f"≈ {digits:.6g}"
 
 
 def comparable(value: Any) -> Any:
@@ -209,8 +220,7 @@ def instance_table(instance: dict[str, Any]) -> Table:
     sides_of = cli.numbers(*(side.replace("_", " ") for side in SIDES))
     table = cli.table(escape(instance["file"]), "statement", *sides_of, "holds", caption=caption)
     for name, terms in instance["statements"].items():
-        sides = (terms[side] if isinstance(terms[side], str) else f"{terms[side]:.6g}" for side in SIDES)
-        table.add_row(name, *sides, HOLDS[terms["holds"]])
+        table.add_row(name, *(shown(terms[side]) for side in SIDES), HOLDS[terms["holds"]])
     return table
 
 

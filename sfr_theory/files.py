@@ -71,7 +71,7 @@ def load_approximations(path: str | Path) -> Array:
     except InputError:
         raise
     except Exception:  # what a damaged archive leads to is anybody's guess: zlib, struct, memory, ...
-        raise InputError(f"{path} is not an NPZ file of plain arrays") from None
+        raise InputError(f"{path} is not an NPZ file of plain arrays; np.savez writes one") from None
     if len(arrays) != 1:
         raise InputError(
             f"{path} holds {len(arrays)} arrays {sorted(arrays)}; it needs exactly one, of shape (sources, "

@@ -11,7 +11,7 @@ import pytest
 from sfr_theory import bounds
 from sfr_theory.arithmetic import float_array
 from sfr_theory.bound_runs import Plan, check_generated, check_problem
-from sfr_theory.check_gpi_bound import Options, main
+from sfr_theory.check_gpi_bound import Options, main, shown
 from sfr_theory.claims import Verdict
 from sfr_theory.files import load_problem, problem_to_json, save_problem
 from sfr_theory.mdp import TransferProblem
@@ -342,3 +342,14 @@ def test_approximations_that_do_not_fit_are_refused(tmp_path, arrays, mdp, place
     options = Options(mdp=(str(problem),) if mdp else (), approximations=str(path))
     with refused(place, fix):
         main(options)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.25, "0.25"), ("1/3", "1/3"), (f"{10**30 + 1}/{3 * 10**30}", "≈ 0.333333"), (f"{10**400}/1", None)],
+)
+def test_a_table_shows_the_first_digits_of_a_long_fraction(value, text):
+    if text is not None:
+        assert shown(value) == text
+    else:
+        assert len(shown(value)) < 20
