@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from sfr_fa.agents import GpiAgent, LearnedFeatures
 from sfr_fa.agents.checkpoint import load_state, read_checkpoint, write_checkpoint
 from sfr_fa.agents.gpi_agent import Contest
+from sfr_fa.agents.readouts import Given, Weights
 from sfr_fa.agents.schedules import check_probability
 from sfr_fa.arrays import FloatArray, positive_integer
 from sfr_fa.streams import Streams, check_seed, stream
@@ -150,6 +151,8 @@ class Engine:
         self.environment, self.agent, self.streams, self.limit = environment, agent, streams, limit
         self.task: Task | None = None
         """The current one; None before the first, and after `load`."""
+        self._told = False
+        """Whether the environment knows the current task."""
         self._running = False
         self._tasks_started = 0
         self._forget_episode()
@@ -167,15 +170,28 @@ class Engine:
         self.start_task(task)
         return self._go_on(int(steps), callback, every, started)
 
-    def continue_task(self, steps: int, callback: Callback | None = None, *, every: int = 1000) -> TaskResult:
+    def continue_task(
+        self,
+        steps: int,
+        callback: Callback | None = None,
+        *,
+        every: int = 1000,
+        task: TaskOrFunction | None = None,
+    ) -> TaskResult:
         """Learn the current task for `steps` more steps; the episode in progress goes on, too.
 
         run_task(task, m) and continue_task(n) take the steps of run_task(task, m + n) exactly. The result
-        is that of the n steps.
+        is that of the n steps. After `load` the engine has to be told the `task` that its last policy was
+        learning; an episode begins then.
         """
         self._check_steps(steps, every)
+        if task is not None:
+            self._take_up(as_task(task))
         if self.task is None:
-            raise InputError("there is no task to continue (a file holds none); call run_task first")
+            raise InputError(
+                "there is no task to continue; after load say which: continue_task(steps, task=task), or "
+                "call run_task"
+            )
         if self._tasks_started != len(self.agent.gpi_counts_by_task):
             raise InputError("the agent has started another task by itself; call run_task")
         self.agent.refuse_if_not_ready()
@@ -187,9 +203,24 @@ class Engine:
         task = as_task(task)
         self._check(task)
         self.agent.start_task(task)
-        self.task, self._tasks_started = task, len(self.agent.gpi_counts_by_task)
-        self._forget_episode()
+        self._begin(task)
         return task
+
+    def _begin(self, task: Task) -> None:
+        self.task, self._tasks_started, self._told = task, len(self.agent.gpi_counts_by_task), False
+        self._forget_episode()
+
+    def _take_up(self, task: Task) -> None:
+        """Go on with the task that a loaded agent was learning."""
+        if self.task is not None:
+            raise InputError("the engine knows its task; leave task out, or call run_task for a new one")
+        self._check(task)
+        rule, contest = self.agent.readout_rule, self.agent.contest
+        # Fits of weights begin at random, and what is learned online tells nothing of the task.
+        told = isinstance(rule, Given) and not isinstance(rule.known, Weights)
+        if told and not torch.equal(contest().readout, contest(task).readout):
+            raise InputError("task is not what the last policy was learning; call run_task for a new one")
+        self._begin(task)
 
     def _check_steps(self, steps: Any, every: Any) -> None:
         positive_integer(steps, "steps")
@@ -339,7 +370,8 @@ class Engine:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue bit for bit from the state of an engine, of either kind, whose agent was built alike.
 
-        A state holds what was learned, not the task in progress: run_task comes next.
+        A state holds what was learned, not the task in progress: run_task comes next, or continue_task with
+        that task.
         """
         self._refuse_in_a_callback()
         self.agent.load_state_dict(state["agent"])

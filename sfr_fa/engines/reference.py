@@ -54,8 +54,8 @@ class ReferenceEngine(Engine):
             if episode is None:
                 # The environment is told its task once, and keeps it.
                 options = None
-                if not agent.steps_of_task:
-                    options = {"task": task}
+                if not self._told:
+                    options, self._told = {"task": task}, True
                     seed_all(environment, self.streams.environment)
                 episode = _Episode(copy.copy(checked_start(environment.reset(options=options))))
                 if environment.unwrapped.np_random is not self.streams.environment:

@@ -15,7 +15,7 @@ from sfr_fa.engines import ENGINES, EpisodeLimit, make_engine
 from sfr_fa.engines.compiled import FILTER_FROM
 from sfr_fa.environments.object_collection import ObjectCollection
 from sfr_fa.feature_spaces import DiscreteFeatures
-from sfr_fa.tasks import LinearTask
+from sfr_fa.tasks import LinearTask, sample_linear_task
 from sfr_theory.errors import InputError
 from tests.fa.agent_checks import small_agent
 from tests.fa.engine_checks import (
@@ -103,6 +103,35 @@ def test_there_must_be_a_task_to_continue(kind, tmp_path):
     engine.agent.start_task(ONES)
     with refused("by itself"):
         engine.continue_task(5)
+
+
+@pytest.mark.parametrize("agent", ["SFR", "SF", "SFR-R", "Q"])
+@pytest.mark.parametrize("kind", ENGINES)
+def test_a_loaded_agent_goes_on_with_its_task(kind, agent, tmp_path):
+    """It learns on with the last policy, at the step of its schedules, in a new episode."""
+    engine, again = (engine_of(kind, agent, epsilon=lambda t: 1 / (1 + t)) for _ in range(2))
+    for task in (sample_linear_task(np.random.default_rng(seed)) for seed in (1, 2)):
+        engine.run_task(task, 40)
+    engine.save(tmp_path / "engine")
+    again.load(tmp_path / "engine")
+    result = again.continue_task(30, task=task)
+    assert (again.agent.num_policies, again.agent.steps_of_task) == (engine.agent.num_policies, 70)
+    assert (result.steps, result.episodes >= 1) == (30, True)
+    # As the engine that was saved does, once its episode is over and its environment is told anew.
+    engine._begin(task)
+    np.testing.assert_array_equal(engine.continue_task(30).actions, result.actions)
+    with refused("leave task out"):
+        again.continue_task(5, task=task)
+
+
+def test_another_task_than_that_of_the_file_is_refused(tmp_path):
+    engine = engine_of("reference", "SFR")
+    engine.run_task(ONES, 5)
+    engine.save(tmp_path / "engine")
+    engine.load(tmp_path / "engine")
+    with refused("task", "run_task"):
+        engine.continue_task(5, task=lambda phi: phi[..., 0] - 0.5)
+    engine.continue_task(5, task=ONES)
 
 
 @pytest.mark.parametrize("kind", ENGINES)
