@@ -49,7 +49,7 @@ from sfr_fa.runs.store import RunFolder, TaskRow, digest, remove, rows_from_csv,
 from sfr_fa.streams import stream
 from sfr_fa.tasks import Task
 from sfr_theory.errors import InputError
-from sfr_theory.reading import known_content
+from sfr_theory.reading import known_content, read_bytes
 
 FIT_POINTS = 500
 """SF fits its weights on the features of this many random steps, where features are continuous..."""
@@ -370,7 +370,7 @@ def provenance(engine: str) -> dict[str, Any]:
 def _sources(modules: Iterable[str]) -> dict[str, str]:
     """Digests of the files of modules, by which a change between trials is noticed."""
     files = ((name, getattr(sys.modules.get(name), "__file__", None)) for name in modules)
-    return {name: sha256(Path(file).read_bytes()).hexdigest()[:16] for name, file in files if file}
+    return {name: sha256(read_bytes(Path(file))).hexdigest()[:16] for name, file in files if file}
 
 
 def _commit() -> str | None:

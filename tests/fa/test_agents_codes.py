@@ -40,10 +40,10 @@ def test_a_fit_says_what_it_misses_and_warns_where_that_is_much():
     missed = known.fit(parity)
     assert missed.rms > 0.5 * missed.spread > 2 * bumps.readout_rule.known.fit(parity).rms
     assert missed.rms < missed.largest <= 1.5
-    # The numbers of the warning are those of the fit, on points that it was not fitted to.
-    held = PLACES[4::5]
-    errors = parity.reward(held) - known.code.encode(held).reshape(len(held), -1) @ missed.vector
-    assert missed.rms == pytest.approx(np.sqrt((errors**2).mean()))
+    # The numbers of the warning are about points that were not fitted: new places are missed by as much.
+    new = distances_of_random_places(np.random.default_rng(2), 2000)
+    errors = parity.reward(new) - known.code.encode(new).reshape(len(new), -1) @ missed.vector
+    assert missed.rms == pytest.approx(np.sqrt((errors**2).mean()), rel=0.2)
     tents.start_task(additive)
 
 

@@ -177,7 +177,7 @@ def test_a_function_of_an_earlier_task_that_no_file_holds_counts_as_zero_with_a_
     saved.save(tmp_path / "agent")
     loaded = engine_with(DiscreteFeatures([[3.0, 9.0]], grow=True))
     loaded.load(tmp_path / "agent")
-    with pytest.warns(UserWarning, match="by 0"):
+    with pytest.warns(UserWarning, match="as 0"):
         loaded.run_task(tasks()[1], 200)
     old = loaded.agent.readouts[0].vector
     assert (old[saved.agent.shape.size :] == 0).all()

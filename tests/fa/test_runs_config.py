@@ -4,8 +4,10 @@ import itertools
 import json
 import re
 import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -40,10 +42,12 @@ def returns(tmp_path, steps=200, **setup):
     return [(row.total_return, row.gpi_current) for row in folder.read_result(trial.key).rows]
 
 
-def test_a_config_may_name_what_it_defines_itself(tmp_path):
+def test_a_config_may_name_what_it_defines_itself(tmp_path, monkeypatch):
     """As those of experiments/configs do: a copy of one is a template."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setitem(sys.modules, "taken", ModuleType("taken"))
     source = Path(pendulum.__file__).read_text("utf-8")
-    for name in ("my_pendulum", "json", "my-pendulum"):  # the last two are no names for a module of ours
+    for name in ("my_pendulum", "taken", "my-pendulum"):  # the last two are no names for a module of ours
         path = tmp_path / f"{name}.py"
         path.write_text(source, "utf-8")
         config = load_config(str(path))
