@@ -200,11 +200,9 @@ def ridge_fit(encoded: FloatArray, rewards: FloatArray, ridge: float) -> Fit:
     def solved(z: FloatArray, R: FloatArray) -> FloatArray:
         return np.asarray(np.linalg.solve(z.T @ z + ridge * np.eye(z.shape[1]), z.T @ R), np.float64)
 
-    vector = solved(encoded, rewards)
-    held = np.random.default_rng(0).permutation(len(encoded)) % HELD_OUT == 0
-    measured = solved(encoded[~held], rewards[~held]) if len(encoded) >= HELD_OUT else vector
-    if len(encoded) < HELD_OUT:
-        held[:] = True
+    vector, few = solved(encoded, rewards), len(encoded) < HELD_OUT
+    held = few | (np.random.default_rng(0).permutation(len(encoded)) % HELD_OUT == 0)
+    measured = vector if few else solved(encoded[~held], rewards[~held])
     missed = rewards[held] - encoded[held] @ measured
     return Fit(
         vector,

@@ -55,9 +55,10 @@ class ReferenceEngine(Engine):
                 # The environment is told its task once, and keeps it.
                 options = None
                 if not self._told:
-                    options, self._told = {"task": task}, True
+                    options = {"task": task}
                     seed_all(environment, self.streams.environment)
                 episode = _Episode(copy.copy(checked_start(environment.reset(options=options))))
+                self._told = True
                 if environment.unwrapped.np_random is not self.streams.environment:
                     self._take_back_noise()
                 episodes += 1

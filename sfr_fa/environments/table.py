@@ -78,7 +78,7 @@ class TableEnv(WorldEnv[TableWorld]):
 
     def rewards(self, task: TaskOrFunction) -> FloatArray:
         """R(phi) of every feature of `mdp`, as `sfr_theory` takes it; after the end nothing is earned."""
-        earned = rewards_of(as_task(task), self._vectors)
+        earned = np.array(rewards_of(as_task(task), self._vectors))
         if self._ends:
             earned[-1] = 0.0
         return earned

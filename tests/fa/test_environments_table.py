@@ -1,5 +1,7 @@
 """Finite MDPs as environments: the same dynamics, the exact values are learned, bad tables are refused."""
 
+from types import SimpleNamespace
+
 import gymnasium
 import numpy as np
 import pytest
@@ -77,6 +79,9 @@ def test_nothing_is_earned_after_the_end():
     """Each step costs 1, by a function that would charge for ever: n steps to go are worth -sum g^k."""
     env = lake()
     assert env.rewards(lambda phi: 0 * phi[..., 0] - 1).tolist() == [-1, -1, -1, 0]
+    earned = np.array([1.0, 2.0, 3.0, 4.0])
+    assert env.rewards(SimpleNamespace(reward=lambda phi: earned)).tolist() == [1, 2, 3, 0]
+    assert earned[-1] == 4  # the task's own array
     last = optimal(env.mdp, env.rewards(lambda phi: phi[..., 1] - 1)).q[14].max()  # next to the goal
     assert -1 < last < 0
 

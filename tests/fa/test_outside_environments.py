@@ -68,6 +68,23 @@ def test_in_worlds_a_limit_is_an_end_as_in_the_listings():
         assert make_engine("reference", environment, "SFR", limit=EpisodeLimit()).limit.is_terminal
 
 
+def test_an_environment_that_failed_when_it_was_told_its_task_is_told_again():
+    class FailsOnce(OneState):
+        told = 0
+
+        def reset(self, *, seed=None, options=None):
+            self.told += options is not None
+            if options is not None and self.told == 1:
+                raise RuntimeError
+            return super().reset(seed=seed)
+
+    engine = make_engine("reference", FailsOnce(), "SFR", seed=0)
+    with pytest.raises(RuntimeError):
+        engine.run_task(LinearTask([1.0]), 3)
+    engine.continue_task(3)
+    assert engine.environment.told == 2
+
+
 def test_a_reset_that_makes_its_own_generator_is_named_and_the_task_goes_on():
     engine = make_engine("reference", TimeLimit(OwnNoise(), 10), "SFR", seed=0)
     with pytest.warns(UserWarning, match=r"np_random.*super\(\)\.reset"):
