@@ -10,10 +10,12 @@ from dataclasses import replace
 from sfr_fa.runs.config import AgentSetup, FeatureLearning, Profile, Setting, grid
 from sfr_theory.paper import OBJECT_SIZE, RACER_SIZE, REPETITIONS
 
-LINEAR = Setting("linear", "object_collection", "linear", gamma=0.95)
-GENERAL = Setting("general", "object_collection", "general", gamma=0.95)
-BARRETO = Setting("barreto", "barreto", "linear", gamma=0.95)
-RACER = Setting("racer", "racer", "racer", gamma=0.9, approximator="networks")
+LINEAR = Setting("linear", "object_collection", "linear", gamma=0.95, limit_is_terminal=True)
+GENERAL = replace(LINEAR, name="general", tasks="general")
+LEVELS = tuple(replace(LINEAR, name=f"level_{k}", tasks=f"nonlinearity_{k}") for k in range(7))
+"""Of non-linearity."""
+BARRETO = replace(LINEAR, name="barreto", environment="barreto")
+RACER = Setting("racer", "racer", "racer", gamma=0.9, approximator="networks", limit_is_terminal=True)
 
 Q = AgentSetup("Q", "Q")
 SF = AgentSetup("SF", "SF")

@@ -22,7 +22,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from experiments.configs._shared import BARRETO, GENERAL, LINEAR, MB_SFR, MB_SFR_SQUARES, SF, SFR, Q
+from experiments.configs._shared import BARRETO, GENERAL, LEVELS, LINEAR, MB_SFR, MB_SFR_SQUARES, SF, SFR, Q
 from sfr_fa.environments.layouts import BARRETO_LAYOUT, OBJECT_COLLECTION_LAYOUT, ObjectLayout
 from sfr_fa.runs.config import ExperimentConfig, Part, Profile, Setting
 
@@ -31,9 +31,7 @@ DRAWN = 8
 SEED = 20_000
 """Of the placements that are drawn."""
 SF_LEAST_SQUARES = replace(SF, label="SF, least squares", weight_fit="least_squares")
-LOWEST, HIGHEST = (
-    Setting(f"level_{level}", "object_collection", f"nonlinearity_{level}", gamma=0.95) for level in (0, 6)
-)
+LOWEST, HIGHEST = LEVELS[0], LEVELS[-1]
 PARTS = (
     Part(LINEAR, (Q, SF, SFR, MB_SFR, MB_SFR_SQUARES)),
     Part(GENERAL, (Q, SF, SF_LEAST_SQUARES, SFR, MB_SFR, MB_SFR_SQUARES)),

@@ -44,6 +44,8 @@ from sfr_fa.agents import (
     summed_squares,
 )
 from sfr_fa.agents.gpi_policies import gpi_policies_by_name
+from sfr_fa.agents.hysteresis import Hysteresis
+from sfr_fa.agents.replay import Replay
 from sfr_fa.agents.schedules import check_epsilon, check_rate
 from sfr_fa.agents.settings import RATES
 from sfr_fa.engines import ENGINES
@@ -111,6 +113,8 @@ NAMES: dict[str, dict[str, Any]] = {
 OWN = ("environment", "tasks", "approximator", "loss", "reward_model", "model_rule", "weight_fit",
        "optimiser", *SCHEDULED)  # fmt: skip
 """Fields that may be "module:attribute"."""
+EXTRAS: dict[str, Any] = {"replay": Replay, "hysteresis": Hysteresis}
+"""What an agent may do besides the listings."""
 
 
 def thing(what: str, name: str) -> Any:
@@ -131,6 +135,8 @@ def plain(value: Any, name: str) -> Any:
     """`value` in Python's own types, numbers of NumPy too, if a file of JSON can hold it."""
     if isinstance(value, np.generic):
         value = value.item()
+    if isinstance(value, (Replay, Hysteresis)):
+        value = asdict(value)
     if isinstance(value, Mapping):
         return {plain(key, name): plain(entry, f"{name}[{key!r}]") for key, entry in value.items()}
     if isinstance(value, (list, tuple)):
@@ -192,8 +198,9 @@ class Setting(_Named):
     """A probability, or "module:function" of the step of the task."""
     approximator: str = "linear"
     loss: str = "sum"
-    limit_is_terminal: bool = True
-    """Whether gamma_t = 0 where a time limit ends an episode, as in the listings; otherwise it bootstraps."""
+    limit_is_terminal: bool | None = None
+    """Whether gamma_t = 0 where a time limit ends an episode, as in the listings; otherwise it bootstraps.
+    None: in worlds, but not in other environments."""
     environment_options: Mapping[str, Any] = field(default_factory=dict, metadata={"later": True})
     """Keyword arguments of the environment, as JSON."""
 
@@ -243,9 +250,15 @@ class AgentSetup(_Named):
     """Used in place of the setting's."""
     bins: int | tuple[int, ...] | None = field(default=None, metadata={"later": True})
     """U of the tent code, or a number for each feature dimension, for CSFR."""
+    replay: Mapping[str, Any] | None = field(default=None, metadata={"later": True})
+    """`Replay(batch=32, ...)`, or its fields..."""
+    hysteresis: Mapping[str, Any] | None = field(default=None, metadata={"later": True})
+    """... and those of `Hysteresis`; either runs in the reference engine."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        for name in EXTRAS:
+            self.extra(name)
         gpi_policies_by_name(self.gpi_policies)
         if self.feature_code is not None:
             code_by_name(self.feature_code)
@@ -260,6 +273,17 @@ class AgentSetup(_Named):
     @property
     def spec(self) -> AgentSpec:
         return agent_spec(self.agent)
+
+    def extra(self, name: str) -> Replay | Hysteresis | None:
+        """`replay` or `hysteresis`, made of its fields."""
+        content = getattr(self, name)
+        try:
+            return None if content is None else EXTRAS[name](**content)
+        except InputError as error:
+            raise InputError(f"{name} of {self.label}: {error}") from None
+        except TypeError:
+            known = ", ".join(entry.name for entry in fields(EXTRAS[name]))
+            raise InputError(f"{name} of {self.label} is {content!r}; its fields are {known}") from None
 
     @property
     def rates(self) -> dict[str, float | str]:

@@ -44,7 +44,7 @@ from sfr_fa.engines import Engine, EpisodeLimit, Streams, make_engine
 from sfr_fa.feature_codes import code_by_name
 from sfr_fa.feature_learning import RewardedTransitions, learn_features
 from sfr_fa.feature_spaces import BoxFeatures, DiscreteFeatures, FeatureSpace
-from sfr_fa.runs.config import AgentSetup, Trial, file_name
+from sfr_fa.runs.config import EXTRAS, AgentSetup, Trial, file_name
 from sfr_fa.runs.store import RunFolder, TaskRow, digest, remove, rows_from_csv, rows_to_csv
 from sfr_fa.streams import stream
 from sfr_fa.tasks import Task
@@ -117,7 +117,7 @@ def build(trial: Trial, features: Callable[[Trial], LearnedFeatures]) -> tuple[E
     rest: dict[str, Any] = {
         name: setup.named(name) for name in (*setup.rates, "reward_model", "weight_fit", "model_rule")
     }  # fmt: skip
-    rest["bins"] = setup.bins
+    rest |= {name: setup.extra(name) for name in EXTRAS} | {"bins": setup.bins}
     if spec.learns_features:
         rest["feature_map"] = features(trial)
     elif isinstance(space, BoxFeatures) and (spec.fits_rewards or setup.feature_code is not None):

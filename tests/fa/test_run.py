@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import gymnasium
 import numpy as np
 import pytest
 
@@ -15,16 +16,18 @@ from sfr_fa import run, status
 from sfr_fa.agents import AGENT_SPECS
 from sfr_fa.agents.checkpoint import write_checkpoint
 from sfr_fa.engines import ENGINES, make_engine
+from sfr_fa.environments.adapters import WithFeatures
 from sfr_fa.environments.object_collection import ObjectCollection
+from sfr_fa.feature_spaces import DiscreteFeatures
 from sfr_fa.runs import publish
 from sfr_fa.runs import trial as trial_module
-from sfr_fa.runs.config import AgentSetup, load_config
+from sfr_fa.runs.config import AgentSetup, Setting, Trial, load_config
 from sfr_fa.runs.estimates import estimate
 from sfr_fa.runs.load import load
 from sfr_fa.runs.store import SUFFIX, RunFolder, TrialState
 from sfr_fa.runs.trial import check_trials, learned_feature_map, run_trial, transitions_of_q
 from sfr_fa.runs.workers import TrialOutcome
-from sfr_fa.tasks import sample_general_task
+from sfr_fa.tasks import LinearTask, sample_general_task
 from tests.fa.tiny import RACER, SETTING, contents, outcome, run_config, write_config
 from tests.refusals import refused
 
@@ -106,6 +109,34 @@ def test_interrupted_again_and_again(config, undisturbed, tmp_path):
         crash_after(config, tmp_path / "r", 1)
     run_until(config, tmp_path / "r", 1)
     assert contents(tmp_path / "r") == undisturbed
+
+
+@pytest.mark.parametrize("extra", ["replay=Replay(capacity=30, batch=4)", "hysteresis={'scale': 0.5}"])
+def test_what_an_agent_remembers_survives_an_interruption(extra, tmp_path):
+    """Steps that replay draws from, and the actions that hysteresis keeps."""
+    path = Path(write_config(tmp_path / "tiny.py", agents=f'AgentSetup("SFR", "SFR", {extra}),'))
+    path.write_text("from sfr_fa.agents import Replay\n" + path.read_text())
+    undisturbed, plain = outcome(str(path), tmp_path / "a"), write_config(tmp_path / "plain.py", agents=SFR)
+    crash_after(str(path), tmp_path / "b", 2)
+    assert outcome(str(path), tmp_path / "b") == undisturbed
+    [table] = (name for name in undisturbed if name.endswith(".csv"))
+    assert undisturbed[table] != outcome(plain, tmp_path / "c")[table]
+
+
+@pytest.mark.parametrize(("given", "terminal"), [(None, False), (True, True)])
+def test_a_time_limit_of_a_foreign_environment_is_an_end_if_the_config_says_so(given, terminal):
+    setting = Setting("pole", f"{__name__}:pole", f"{__name__}:pole_tasks", 0.9, limit_is_terminal=given)
+    [engine] = check_trials([Trial(setting, AgentSetup("SFR", "SFR"), 0, 0, 1, 1, "reference")]).values()
+    assert engine.limit.is_terminal is terminal
+
+
+def pole():
+    space = DiscreteFeatures([[0.0], [1.0]])
+    return WithFeatures(gymnasium.make("CartPole-v1"), lambda *step: [1.0], space, LinearTask([1.0]))
+
+
+def pole_tasks(rng, space):
+    return LinearTask(rng.normal(size=1))
 
 
 @pytest.mark.parametrize("damage", ["truncated", "flipped", "empty", "text"])
@@ -209,7 +240,7 @@ def test_a_folder_that_cannot_be_written(config, tmp_path):
 
 def test_a_trial_that_keeps_failing_is_reported_and_the_others_finish(tmp_path, capsys):
     (tmp_path / "my_tasks.py").write_text(
-        "from sfr_fa.tasks import sample_general_task\n"
+        "from sfr_fa.tasks import LinearTask, sample_general_task\n"
         "calls = []\n"
         "def unlucky(rng, space):\n"
         "    calls.append(1)\n"
@@ -510,7 +541,7 @@ OWN_PARTS = """
 import functools, torch
 from sfr_fa.agents import AGENT_SPECS, LinearPerAction
 from sfr_fa.runs.workers import TrialOutcome
-from sfr_fa.tasks import sample_general_task
+from sfr_fa.tasks import LinearTask, sample_general_task
 
 ROW, NO_ROW = AGENT_SPECS["SFR"], "SFR"
 def tasks(rng, space): return sample_general_task(rng, space)

@@ -148,6 +148,9 @@ def test_your_own_config_is_found_by_its_path(tmp_path):
         ("AgentSetup('x', 'SF-h')", "learns features and needs it"),
         ("AgentSetup('x', 'Q', clipping='maybe')", "no clipping 'maybe'"),
         ("AgentSetup('x', 'Q', learning_rate=-1)", "learning_rate of x is -1"),
+        ("AgentSetup('x', 'Q', replay={'batches': 3})", "fields are capacity, batch, every"),
+        ("AgentSetup('x', 'Q', replay={'batch': 0})", "replay of x: batch is 0"),
+        ("AgentSetup('x', 'Q', hysteresis=3)", "hysteresis of x is 3; its fields are scale, kappa"),
         ("Setting('x', 'object_colection', 'linear', 0.9)", "no environment 'object_colection'"),
         ("Setting('x', 'racer', 'racer', 2)", "gamma of x is 2"),
         ("Setting('x', 'racer', 'racer', 0.9, environment_options={'a': [{1}]})", "options['a'][0] is {1}"),
@@ -195,5 +198,7 @@ def test_options_of_an_environment_are_part_of_a_trial_and_absent_where_there_ar
     assert other.to_json() == plain.to_json() | {"environment_options": {"render_mode": "rgb_array"}}
     assert other.make_environment().render_mode == "rgb_array"
     old = AgentSetup("Q", "Q").to_json()
-    assert not {"optimiser", "bins", "model_rule"} & set(old), "manifests of earlier versions stay valid"
+    assert not {"optimiser", "bins", "model_rule", "replay"} & set(old), (
+        "manifests of earlier versions stay valid"
+    )
     assert AgentSetup("Q", "Q", optimiser="adam").to_json() == old | {"optimiser": "adam"}
