@@ -148,7 +148,7 @@ def whole_setting(name: str) -> TimedAgent:
 
 
 WHY = {
-    "growth": "every step reads bounds for all K policies, five numbers for each of their rows",
+    "growth": "every step reads bounds for all K policies, four bytes and a number for each of their rows",
     "start": "a reference is chosen, and the norms of all policies are read, whatever the length of the task",
     "bandwidth": "each row ends in a sum across a vector register, and each policy in a readout",
     "plain": "see the microseconds above: PyTorch's speed on this machine enters, too",

@@ -24,6 +24,7 @@ FloatArray = NDArray[np.float64]
 Reals = NDArray[Any]
 """float32 or float64; all arrays of one call have the same."""
 Integers = NDArray[np.int64]
+Bytes = NDArray[np.int8]
 
 REASSOCIATE = {"reassoc", "contract", "nsz", "arcp"}
 LARGEST_ERROR = 1e18

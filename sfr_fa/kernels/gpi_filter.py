@@ -4,28 +4,32 @@ A state is s = (p, m): p are the radial basis functions of a position, m the mem
 Within a cell of the square the codes p are nearly in a space of few dimensions, with a basis U_1 ... U_r.
 For *any* numbers c_j, with the remainder e = p - sum_j c_j U_j, and any reference weights theta',
 
-    theta . s  =  theta_m . m + sum_j c_j U_j . theta_p + theta' . e + (theta_p - theta') . e,
+    theta . s  =  theta_m . m + theta' . p + sum_j c_j t_j + (theta_p - theta') . e,
+    t_j = U_j . (theta_p - theta'),
 
-and by Cauchy-Schwarz the last term is at most |theta_p - theta'| rho, rho = |e|. So c_j = U_j . p, tables of
-U_j . theta_p for all policies and one product theta' . e, which all policies share, give every value within
-|theta_p - theta'| rho, and, since clipping does not enlarge differences, with x_d for the first three terms,
+and by Cauchy-Schwarz the last term is at most |theta_p - theta'| rho, rho = |e|. theta' . p and c_j = U_j . p
+are the same for all policies; what is read of each are tables of theta_m . m and of t_j. To read less, t_j is
+rounded to a whole number of quanta h_j, at most 127: it fits into a byte and errs by half a quantum. Since
+clipping does not enlarge differences, with x_d for the first three terms,
 
-    Q_k(s, a)  <=  sum_d v_d clip(x_d) + rho sum_d |v_d| |theta_{k,a,d} - theta'_{a,d}| + rounding.
+    Q_k(s, a)  <=  sum_d v_d clip(x_d)
+                   + sum_d |v_d| (rho |theta_{k,a,d} - theta'_{a,d}| + sum_j |c_j| h_j / 2) + rounding.
 
 theta' is a mean of policies at the beginning of the task: they have much in common, and only what sets one
-apart is bounded. Nothing is assumed of the basis, the reference, the weights or the readout; poor ones
-cost time, not correctness.
+apart is bounded. Nothing is assumed of the basis, the reference, the quanta, the weights or the readout; poor
+ones cost time, not correctness.
 
 **Rounding.** With unit round-off u, a sum of n products in any order errs by at most n u / (1 - n u) times
 the product of norms. In units of u (|theta| + |theta'|) (|s| + C), C = sum_j |c_j| |U_j|, the errors are: S
-of the exact value, M + 1 of the memory part, P of the table, r + 1 + P of theta' . e, r + 3 of the sum x,
+of the exact value, M + 1 of the memory part, P of theta' . p, P + 4 of the table, r + 3 of the sum x,
 r + 1 + P + 2 of rho, and 3 D + 2 of the two readouts (M objects, P basis functions, S = P + M + 1 or more,
 D outputs). Their sum is below 5 (S + r + D), so
 
     sigma = 5 (S + r + D) u (|s| + C)
 
-times |theta| + |theta'| covers them, second-order terms included. To have one table in place of two it holds
-n = |theta_p - theta'| + kappa (|theta| + |theta'|), and is multiplied by
+times |theta| + |theta'| covers them, second-order terms included. A quantum may be large compared with policy
+k; what rounding does to half a quantum is covered by counting it as HALF, a little more. To have one table of
+norms in place of two it holds n = |theta_p - theta'| + kappa (|theta| + |theta'|), and is multiplied by
 
     max(rho, sigma / kappa) n  >=  rho |theta_p - theta'| + sigma (|theta| + |theta'|).
 
@@ -34,10 +38,11 @@ the readout change, not at every state.
 
 **Learning.** Source policies learn too, one action per step. The tables of a cell are made when it is first
 visited in a task; each later visit rereads the actions that were updated since the last one, as a log of all
-updates tells. The policy of the current task is evaluated at every step anyway.
+updates tells. Where one of them has outgrown its byte, the quanta of its row are chosen anew. The policy of
+the current task is evaluated at every step anyway.
 
-Tables run along outputs d, then actions a, then policies, so that inner loops are long; policies are padded
-to whole vector registers.
+Tables run along outputs d, then actions a, then policies, in the order in which they are read; policies are
+padded to whole vector registers.
 """
 
 from __future__ import annotations
@@ -47,21 +52,25 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sfr_fa.kernels.arrays import REASSOCIATE, FloatArray, Integers, Reals, padded, part
+from sfr_fa.kernels.arrays import REASSOCIATE, Bytes, FloatArray, Integers, Reals, padded, part
 from sfr_fa.kernels.encoding import write_interval_code
 
 CELLS = 10
 """Cells along each axis."""
-RANK = 6
-"""Dimensions of the basis of a cell; six hold all quadratic functions."""
-MANY_OUTPUTS = 16
-"""From this many outputs D on, exact values are expensive, and r = RANK; below, r = FEW, for cheap bounds."""
-FEW = 4
+RANK = 4
+"""r, the dimensions of the basis of a cell: more of them make closer bounds, which take longer."""
 ENOUGH_FOR_A_MEAN = 64
 """The reference is a mean of at most this many policies: more of them take time and change it little."""
 LANES = 16
 """Tables are padded to a multiple of this many entries, a whole number of vector registers."""
-KAPPA = {FEW: 1 / 64, RANK: 1 / 8}
+QUANTA = 96
+"""The largest number in a row of a table when it is made; later ones may be larger, up to MOST_QUANTA."""
+MOST_QUANTA = 127
+NO_NAN = {"nnan", "nsz"}
+"""Without it the largest of many numbers is searched one by one."""
+HALF = 0.51
+"""Of a quantum: more than its half, for rounding."""
+KAPPA = 1 / 64
 """How much of |theta| + |theta'| is in the table of norms; in float32 sigma / kappa is about rho."""
 
 
@@ -75,10 +84,16 @@ class Filter(NamedTuple):
     kappa: float
     floor: float
     """Values below it count as this: 0 where they are clipped, else -infinity."""
+    smallest: float
+    """Positive: a quantum is at least of this size, divided by QUANTA."""
     bases: Reals
     """(G, r, P or more): U_j of each cell, 0 in all entries but the first P."""
-    inner: Reals
-    """(G, D, r, A L): U_j . theta_p, with room for L policies."""
+    inner: Bytes
+    """(G, D, A, r, L): t_j in quanta, with room for L policies..."""
+    quantum: Reals
+    """(G, D, A, r): ... h_j..."""
+    exact: Reals
+    """(D, A, r, L): ... and room for all t_j of a cell."""
     of_memory: Reals
     """(M + 1, D, A L): the weights of the memory bits and of the constant."""
     memory: Reals
@@ -90,11 +105,11 @@ class Filter(NamedTuple):
     margins: Reals
     """(A L,): ... and sum_d |v_d| n_d for the present readout."""
     reference: Reals
-    """(A D, P): theta'..."""
+    """(A D, P or more): theta', 0 in all entries but the first P..."""
     reference_norms: Reals
     """(A D,): ... |theta'|..."""
-    of_rest: Reals
-    """(A D,): ... and theta' . e at the present state."""
+    of_position: Reals
+    """(A D,): ... and theta' . p at the present state."""
     updates: Integers
     """(T,): the log of updates, each as its number A k + a..."""
     num_updates: Integers
@@ -107,6 +122,8 @@ class Filter(NamedTuple):
     """(A L,): room for the bounds of each action..."""
     of_actions: Reals
     """(A, L): ... the same numbers..."""
+    halves: Reals
+    """(A,): ... of half quanta..."""
     coordinates: Reals
     """(r,): ... for c_j..."""
     rest: Reals
@@ -134,38 +151,42 @@ def new_filter(
     bases (G, r, P) come from `cell_bases`; without cells it is switched off.
     """
     K, _, S = weights.shape
-    r = RANK if D >= MANY_OUTPUTS else FEW
     cells, P = len(bases), bases.shape[2]
     rows = num_actions * D
     if not cells:
         K = steps = 0
-    columns, dtype = num_actions * padded(K, LANES), weights.dtype
+    L, dtype = padded(K, LANES), weights.dtype
+    columns = num_actions * L
     totals = np.zeros(columns, dtype)
-    wide = np.zeros((cells, r, padded(P, LANES)), dtype)
-    wide[..., :P] = bases[:, :r]
+    wide = np.zeros((cells, RANK, padded(P, LANES)), dtype)
+    wide[..., :P] = bases
     return Filter(
         positions=P,
-        slack=dtype.type(5 * (S + r + D) * np.finfo(dtype).eps / 2),
-        kappa=dtype.type(KAPPA[r]),
+        slack=dtype.type(5 * (S + RANK + D) * np.finfo(dtype).eps / 2),
+        kappa=dtype.type(KAPPA),
         # Of the type of the weights: a float64 would turn the loop over all policies into float64.
         floor=dtype.type(0.0 if clip else -np.inf),
+        smallest=dtype.type(np.finfo(dtype).tiny * 2.0**20),
         bases=wide,
-        inner=np.zeros((cells, D, r, columns), dtype),
+        inner=np.zeros((cells, D, num_actions, RANK, L), np.int8),
+        quantum=np.zeros((cells, D, num_actions, RANK), dtype),
+        exact=np.zeros((D, num_actions, RANK, L), dtype),
         of_memory=np.zeros((state_dim - P, D, columns), dtype),
         memory=np.zeros(state_dim - P, dtype),
         memory_part=np.zeros((D, columns), dtype),
         norms=np.zeros((D, columns), dtype),
         margins=np.zeros(columns, dtype),
-        reference=np.zeros((rows, P), dtype),
+        reference=np.zeros((rows, wide.shape[2]), dtype),
         reference_norms=np.zeros(rows, dtype),
-        of_rest=np.zeros(rows, dtype),
+        of_position=np.zeros(rows, dtype),
         updates=np.zeros(steps, dtype=np.int64),
         num_updates=np.zeros(1, dtype=np.int64),
         newest=np.zeros(K * num_actions, dtype=np.int64),
         seen=np.full(cells, -1, dtype=np.int64),
         totals=totals,
         of_actions=totals.reshape(num_actions, -1),
-        coordinates=np.zeros(r, dtype),
+        halves=np.zeros(num_actions, dtype),
+        coordinates=np.zeros(RANK, dtype),
         rest=np.zeros(P, dtype),
     )
 
@@ -174,50 +195,82 @@ def new_filter(
 
 
 @part(fastmath=REASSOCIATE)
-def read_inner(bases: Reals, g: int, weights: Reals, k: int, a: int, column: int, inner: Reals) -> None:
-    """U_j . theta_p of an action of policy k, into the table of cell g."""
-    zero, D = bases[g, 0, 0] - bases[g, 0, 0], inner.shape[1]
-    for d in range(D):
-        sum_0, sum_1, sum_2, sum_3 = zero, zero, zero, zero
-        for i in range(bases.shape[2]):
-            theta = weights[k, a * D + d, i]
-            sum_0 += bases[g, 0, i] * theta
-            sum_1 += bases[g, 1, i] * theta
-            sum_2 += bases[g, 2, i] * theta
-            sum_3 += bases[g, 3, i] * theta
-        inner[g, d, 0, column] = sum_0
-        inner[g, d, 1, column] = sum_1
-        inner[g, d, 2, column] = sum_2
-        inner[g, d, 3, column] = sum_3
-        for j in range(FEW, bases.shape[1]):
-            sum_0 = zero
-            for i in range(bases.shape[2]):
-                sum_0 += bases[g, j, i] * weights[k, a * D + d, i]
-            inner[g, d, j, column] = sum_0
+def read_row(tables: Filter, g: int, weights: Reals, k: int, a: int, d: int) -> None:
+    """exact[d, a, :, k] = t_j in cell g; of a policy whose norm and bound are infinite, numbers only."""
+    bases, reference, exact, row = tables.bases, tables.reference, tables.exact, a * tables.exact.shape[0] + d
+    zero = bases[g, 0, 0] - bases[g, 0, 0]
+    t_0, t_1, t_2, t_3 = zero, zero, zero, zero
+    for i in range(bases.shape[2]):
+        apart = weights[k, row, i] - reference[row, i]
+        t_0 += bases[g, 0, i] * apart
+        t_1 += bases[g, 1, i] * apart
+        t_2 += bases[g, 2, i] * apart
+        t_3 += bases[g, 3, i] * apart
+    exact[d, a, 0, k] = t_0 if abs(t_0) < np.inf else zero
+    exact[d, a, 1, k] = t_1 if abs(t_1) < np.inf else zero
+    exact[d, a, 2, k] = t_2 if abs(t_2) < np.inf else zero
+    exact[d, a, 3, k] = t_3 if abs(t_3) < np.inf else zero
+
+
+@part(fastmath=NO_NAN)
+def count_quanta(tables: Filter, g: int, a: int, d: int) -> None:
+    """All t_j of an output of an action into the table of cell g, with quanta that suit them."""
+    inner, quantum, exact = tables.inner, tables.quantum, tables.exact
+    for j in range(exact.shape[2]):
+        largest = tables.smallest
+        for k in range(exact.shape[3]):
+            size = abs(exact[d, a, j, k])
+            largest = size if size > largest else largest
+        h = largest / exact.dtype.type(QUANTA)
+        quantum[g, d, a, j] = h
+        for k in range(exact.shape[3]):
+            inner[g, d, a, j, k] = np.int8(np.rint(exact[d, a, j, k] / h))
+
+
+@part()
+def make_table(tables: Filter, g: int, weights: Reals) -> None:
+    """The table of cell g."""
+    D, A, _, _ = tables.exact.shape
+    for k in range(weights.shape[0]):
+        for a in range(A):
+            for d in range(D):
+                read_row(tables, g, weights, k, a, d)
+    for a in range(A):
+        for d in range(D):
+            count_quanta(tables, g, a, d)
+
+
+@part()
+def read_again(tables: Filter, g: int, weights: Reals, k: int, a: int) -> None:
+    """An action of policy k, which has learned, into the table of cell g."""
+    inner, quantum, exact = tables.inner, tables.quantum, tables.exact
+    for d in range(exact.shape[0]):
+        read_row(tables, g, weights, k, a, d)
+        fits = True
+        for j in range(exact.shape[2]):
+            number = np.rint(exact[d, a, j, k] / quantum[g, d, a, j])
+            if abs(number) <= MOST_QUANTA:
+                inner[g, d, a, j, k] = np.int8(number)
+            else:
+                fits = False
+        if not fits:
+            for other in range(weights.shape[0]):
+                read_row(tables, g, weights, other, a, d)
+            count_quanta(tables, g, a, d)
 
 
 @part()
 def bring_up_to_date(tables: Filter, g: int, weights: Reals) -> None:
     """Make the table of cell g, or read again what has changed since its last visit."""
-    bases, inner, updates, newest, seen = (
-        tables.bases,
-        tables.inner,
-        tables.updates,
-        tables.newest,
-        tables.seen,
-    )
-    A, L = tables.of_actions.shape
+    updates, newest, seen, A = tables.updates, tables.newest, tables.seen, tables.of_actions.shape[0]
     num_updates = tables.num_updates[0]
     if seen[g] < 0:
-        for k in range(weights.shape[0]):
-            for a in range(A):
-                read_inner(bases, g, weights, k, a, a * L + k, inner)
+        make_table(tables, g, weights)
     else:
         for entry in range(seen[g], num_updates):
             pair = updates[entry]
             if newest[pair] == entry:
-                k, a = pair // A, pair % A
-                read_inner(bases, g, weights, k, a, a * L + k, inner)
+                read_again(tables, g, weights, pair // A, pair % A)
     seen[g] = num_updates
 
 
@@ -251,9 +304,9 @@ def read_policy(tables: Filter, k: int, a: int, weights: Reals, readout: Reals) 
 
 
 @part()
-def set_reference(weights: Reals, reference: Reals, reference_norms: Reals) -> None:
+def set_reference(weights: Reals, P: int, reference: Reals, reference_norms: Reals) -> None:
     """theta' <- the mean of all policies, or of every so many-th if there are many."""
-    K, rows, P = weights.shape[0], reference.shape[0], reference.shape[1]
+    K, rows = weights.shape[0], reference.shape[0]
     every = -(-K // ENOUGH_FOR_A_MEAN)
     share = weights.dtype.type(1 / -(-K // every))
     reference[:] = share - share
@@ -271,7 +324,7 @@ def set_reference(weights: Reals, reference: Reals, reference_norms: Reals) -> N
 @part()
 def begin_filter(tables: Filter, weights: Reals, readout: Reals) -> None:
     """Choose the reference and read all policies."""
-    set_reference(weights, tables.reference, tables.reference_norms)
+    set_reference(weights, tables.positions, tables.reference, tables.reference_norms)
     for k in range(weights.shape[0]):
         for a in range(tables.of_actions.shape[0]):
             read_policy(tables, k, a, weights, readout)
@@ -349,25 +402,25 @@ def uncertainty(
 
 
 @part(fastmath=REASSOCIATE)
-def value_rest(reference: Reals, rest: Reals, of_rest: Reals) -> None:
-    """of_rest[row] = theta' . e."""
+def value_position(reference: Reals, state: Reals, of_position: Reals) -> None:
+    """of_position[row] = theta' . p."""
     for row in range(reference.shape[0]):
-        total = rest[0] - rest[0]
-        for i in range(rest.shape[0]):
-            total += reference[row, i] * rest[i]
-        of_rest[row] = total
+        total = state[0] - state[0]
+        for i in range(reference.shape[1]):
+            total += reference[row, i] * state[i]
+        of_position[row] = total
 
 
 @part(fastmath=REASSOCIATE)
 def bound_columns(
-    inner: Reals, g: int, memory_part: Reals, margins: Reals, of_rest: Reals, c: Reals, width: float,
-    readout: Reals, floor: float, of_actions: Reals, totals: Reals,
+    inner: Bytes, quantum: Reals, g: int, memory_part: Reals, margins: Reals, of_position: Reals, c: Reals,
+    width: float, readout: Reals, floor: float, of_actions: Reals, totals: Reals, halves: Reals,
 ) -> None:  # fmt: skip
-    """totals = sum_d v_d clip(x_d) + width sum_d |v_d| n_d with x and n as above."""
-    zero, r = c[0] - c[0], c.shape[0]
-    c_0, c_1, c_2, c_3, c_4, c_5 = c[0], c[1], c[2], c[3], c[r - 2], c[r - 1]
+    """totals = sum_d v_d clip(x_d) + width sum_d |v_d| n_d; halves[a] = sum_d |v_d| sum_j |c_j| h_j / 2."""
+    zero, half = c[0] - c[0], c.dtype.type(HALF)
     # Unsigned: an index that might count from the end keeps the loop from being vectorised.
     A, L, D = np.uintp(of_actions.shape[0]), np.uintp(of_actions.shape[1]), np.uintp(readout.shape[0])
+    halves[:] = zero
     for e in range(A * L):
         totals[e] = width * margins[e]
     for d in range(D):
@@ -375,37 +428,30 @@ def bound_columns(
         if v_d == zero:
             continue
         for a in range(A):
-            shared = of_rest[a * D + d]
-            # Written out for both ranks: in a loop over j, sums would be read and stored in each turn.
-            if r == FEW:
-                for e in range(a * L, a * L + L):
-                    x = (memory_part[d, e] + shared) + (
-                        c_0 * inner[g, d, 0, e]
-                        + c_1 * inner[g, d, 1, e]
-                        + c_2 * inner[g, d, 2, e]
-                        + c_3 * inner[g, d, 3, e]
-                    )
-                    totals[e] += v_d * (x if x > floor else floor)
-            else:
-                for e in range(a * L, a * L + L):
-                    x = (memory_part[d, e] + shared) + (
-                        c_0 * inner[g, d, 0, e]
-                        + c_1 * inner[g, d, 1, e]
-                        + c_2 * inner[g, d, 2, e]
-                        + c_3 * inner[g, d, 3, e]
-                        + c_4 * inner[g, d, 4, e]
-                        + c_5 * inner[g, d, 5, e]
-                    )
-                    totals[e] += v_d * (x if x > floor else floor)
+            shared = of_position[a * D + d]
+            # Written out: in a loop over j, sums would be read and stored in each turn.
+            c_0, c_1 = c[0] * quantum[g, d, a, 0], c[1] * quantum[g, d, a, 1]
+            c_2, c_3 = c[2] * quantum[g, d, a, 2], c[3] * quantum[g, d, a, 3]
+            halves[a] += half * abs(v_d) * (abs(c_0) + abs(c_1) + abs(c_2) + abs(c_3))
+            for k in range(L):
+                column = a * L + k
+                x = (memory_part[d, column] + shared) + (
+                    c_0 * inner[g, d, a, 0, k]
+                    + c_1 * inner[g, d, a, 1, k]
+                    + c_2 * inner[g, d, a, 2, k]
+                    + c_3 * inner[g, d, a, 3, k]
+                )
+                totals[column] += v_d * (x if x > floor else floor)
 
 
 @part(fastmath=REASSOCIATE)
-def best_action(of_actions: Reals, bound: Reals) -> None:
-    """bound[k] = max over a of of_actions[a, k]."""
+def best_action(of_actions: Reals, halves: Reals, bound: Reals) -> None:
+    """bound[k] = max over a of of_actions[a, k] + halves[a]."""
     for k in range(bound.shape[0]):
-        best = of_actions[0, k]
+        best = of_actions[0, k] + halves[0]
         for a in range(1, of_actions.shape[0]):
-            best = of_actions[a, k] if of_actions[a, k] > best else best
+            value = of_actions[a, k] + halves[a]
+            best = value if value > best else best
         bound[k] = best
 
 
@@ -418,9 +464,9 @@ def bound_policies(
     follow_memory(tables, state)
     c, totals = tables.coordinates, tables.totals
     width = uncertainty(tables.bases, g, state, tables.positions, tables.slack, tables.kappa, c, tables.rest)
-    value_rest(tables.reference, tables.rest, tables.of_rest)
+    value_position(tables.reference, state, tables.of_position)
     bound_columns(
-        tables.inner, g, tables.memory_part, tables.margins, tables.of_rest, c, width, readout, tables.floor,
-        tables.of_actions, totals,
+        tables.inner, tables.quantum, g, tables.memory_part, tables.margins, tables.of_position, c, width,
+        readout, tables.floor, tables.of_actions, totals, tables.halves,
     )  # fmt: skip
-    best_action(tables.of_actions, bound)
+    best_action(tables.of_actions, tables.halves, bound)
