@@ -37,6 +37,7 @@ from sfr_fa.agents import (
     LinearRewardModel,
     MlpRewardModel,
     agent_spec,
+    clip_at_zero,
     delta_rule,
     no_clip,
     squares,
@@ -102,7 +103,7 @@ NAMES: dict[str, dict[str, Any]] = {
         "printed": printed_rule_weights,
     },
     "optimiser": {"sgd": torch.optim.SGD, "adam": torch.optim.Adam},
-    "clipping": {"cumulant": None, "none": no_clip},
+    "clipping": {"cumulant": None, "none": no_clip, "at zero": clip_at_zero},
     "initial_weights": dict.fromkeys(("paper", "matched", "zero")),
     "transfer": dict.fromkeys(("gpi", "none")),
     "precision": {"float32": torch.float32, "float64": torch.float64},
@@ -234,7 +235,8 @@ class AgentSetup(_Named):
     learned_dimensions: int | None = None
     """h of learned features, for SF-h and CSFR-h."""
     clipping: str = "cumulant"
-    """"cumulant": values are clipped at 0 where they cannot be negative; "none": never."""
+    """"cumulant": values are clipped at 0 where they are probabilities; "none": never; "at zero": always, right
+    where no feature is negative."""
     initial_weights: str = "paper"
     """"paper": N(0, 0.01^2) for each entry; "matched": psi_0 = sum_j phi_j xi_0(phi_j) with the xi_0 that SFR
     starts from; "zero"."""

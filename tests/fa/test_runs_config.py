@@ -61,6 +61,7 @@ def test_without_clipping_and_with_matched_weights_sfr_is_sf(tmp_path):
     assert returns(tmp_path, agent="SFR", initial_weights="paper", clipping="none") == sf
     assert returns(tmp_path, agent="SFR", initial_weights="matched") != sf
     assert returns(tmp_path, agent="SF", initial_weights="paper") != sf
+    assert returns(tmp_path, agent="SF", initial_weights="matched", clipping="at zero") != sf
     zero = returns(tmp_path, agent="SF", initial_weights="zero")
     assert returns(tmp_path, agent="SFR", initial_weights="zero", clipping="none") == zero
 
