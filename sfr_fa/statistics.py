@@ -13,10 +13,12 @@ Given returns x_1, ..., x_m of one agent and y_1, ..., y_n of another, one numbe
                              the m + n (mid)ranks to the two agents; ties do no harm
     p, paired                Wilcoxon's signed ranks of x_i - y_i, where repetition i of both met the same
                              tasks; exact up to 50 repetitions without ties
-    IQM                      the mean without the lowest and the highest quarter of the values
-    intervals                percentile bootstrap (SciPy's): repetitions are drawn again with replacement,
-                             those of several agents in pairs, because they met the same tasks; always from
-                             the same seed, so that a number does not change from call to call
+    IQM                      the mean of the m that are left of n without the lowest and the highest quarter;
+                             +- t_{m-1} s sqrt(n) / m (Tukey and McLaughlin), s of the values with those that
+                             were left out replaced by their neighbours
+    intervals of ratios      theta +- t_{n-1} s by the jackknife: theta_(i) is the ratio without repetition i,
+                             s^2 = (n - 1)/n sum (theta_(i) - mean)^2. Student's t widens it as few
+                             repetitions need; percentiles of a bootstrap would be too narrow for them
 
 Everything is a function of arrays. A repetition that is missing is an array that is shorter; each result
 carries the numbers of repetitions that it rests on. What cannot be computed is NaN: a standard error of one
@@ -26,7 +28,6 @@ repetition, a mean of none.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -37,9 +38,7 @@ from scipy import stats
 from sfr_fa.arrays import FloatArray
 from sfr_theory.errors import InputError
 
-RESAMPLES = 10_000
 LEVEL = 0.95
-SEED = 0
 
 
 def _sample(values: Any, name: str) -> FloatArray:
@@ -119,7 +118,7 @@ def summary(values: Any) -> Summary:
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate with its bootstrap interval."""
+    """An estimate with its 95 % interval."""
 
     estimate: float
     low: float
@@ -127,36 +126,35 @@ class Interval:
     repetitions: int
 
 
-def bootstrap(statistic: Callable[..., Any], *samples: FloatArray) -> Interval:
-    """A statistic of one or several agents with a 95 % interval; without two repetitions there is none.
+def jackknife(statistic: Callable[..., Any], *samples: FloatArray) -> Interval:
+    """A statistic of several agents with a 95 % interval; without two repetitions there is none.
 
     Samples are (..., repetitions), and repetition i of one belongs to repetition i of the others;
-    `statistic(*samples, axis=-1)` drops that axis. Where it is undefined (NaN), also in one resample, the
-    number or the interval is NaN.
+    `statistic(*samples, axis=-1)` drops that axis. Where it is undefined (NaN), also without one of the
+    repetitions, the number or the interval is NaN.
     """
     n = samples[0].shape[-1]
     estimate = float(statistic(*samples, axis=-1)) if n else math.nan
     if n < 2 or math.isnan(estimate):
         return Interval(estimate, math.nan, math.nan, n)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", stats.DegenerateDataWarning)  # of NaN in a resample
-        found = stats.bootstrap(
-            samples,
-            statistic,
-            n_resamples=RESAMPLES,
-            vectorized=True,
-            paired=True,
-            axis=-1,
-            confidence_level=LEVEL,
-            method="percentile",
-            rng=np.random.default_rng(SEED),
-        ).confidence_interval
-    return Interval(estimate, float(found.low), float(found.high), n)
+    without = np.array(
+        [statistic(*(np.delete(sample, i, axis=-1) for sample in samples), axis=-1) for i in range(n)]
+    )
+    width = stats.t.ppf((1 + LEVEL) / 2, n - 1) * math.sqrt((n - 1) * without.var())
+    return Interval(estimate, float(estimate - width), float(estimate + width), n)
 
 
 def interquartile_mean(values: Any) -> Interval:
     """The mean without the lowest and the highest quarter, rounded down."""
-    return bootstrap(lambda x, axis: stats.trim_mean(x, 0.25, axis=axis), _sample(values, "the sample"))
+    sample = np.sort(_sample(values, "the sample"))
+    n, cut = len(sample), len(sample) // 4
+    kept = sample[cut : n - cut]
+    estimate = float(kept.mean()) if n else math.nan
+    if n < 2:
+        return Interval(estimate, math.nan, math.nan, n)
+    winsorised = np.clip(sample, kept[0], kept[-1])
+    width = stats.t.ppf((1 + LEVEL) / 2, len(kept) - 1) * winsorised.std(ddof=1) * math.sqrt(n) / len(kept)
+    return Interval(estimate, float(estimate - width), float(estimate + width), n)
 
 
 # --- Two agents --------------------------------------------------------------------------------------
@@ -249,7 +247,7 @@ def _ratios(x: FloatArray, y: FloatArray, axis: int) -> FloatArray:
 
 def ratio_of_means(numerator: Any, denominator: Any) -> Interval:
     """mean(x) / mean(y) of agents that met the same tasks: entry i of both is one repetition."""
-    return bootstrap(_ratios, *_paired(numerator, denominator))
+    return jackknife(_ratios, *_paired(numerator, denominator))
 
 
 def slope_of_ratios(levels: Any, numerators: Any, denominators: Any) -> Interval:
@@ -260,4 +258,4 @@ def slope_of_ratios(levels: Any, numerators: Any, denominators: Any) -> Interval
         raise InputError("numerators and denominators must both be levels x repetitions")
     centred = at - at.mean()
     weights = centred / (centred**2).sum()
-    return bootstrap(lambda x, y, axis: np.tensordot(weights, _ratios(x, y, axis), axes=1), x, y)
+    return jackknife(lambda x, y, axis: np.tensordot(weights, _ratios(x, y, axis), axes=1), x, y)

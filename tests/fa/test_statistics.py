@@ -66,17 +66,28 @@ def test_interquartile_mean_by_hand():
     assert statistics.interquartile_mean([1.0, 2.0, 6.0]).estimate == 3.0  # nothing to cut
 
 
-def test_bootstrap_intervals_cover_the_middle_of_the_resamples():
-    """Against resampling written out; intervals do not change from call to call."""
-    x, y = RNG.normal(3.0, 2.0, 12), RNG.normal(5.0, 1.0, 12)
+def test_intervals_of_ratios_by_hand_and_by_the_delta_method():
+    """To equal denominators a ratio is a mean, and the interval Student's; else that of linear residuals."""
+    x = RNG.normal(3.0, 2.0, 6)
+    interval, half = statistics.ratio_of_means(x, np.full(6, 2.0)), stats.sem(x / 2) * stats.t.ppf(0.975, 5)
+    assert interval.estimate == pytest.approx((x / 2).mean())
+    assert (interval.low, interval.high) == pytest.approx(((x / 2).mean() - half, (x / 2).mean() + half))
+    x, y = RNG.normal(90.0, 2.0, 50), RNG.normal(100.0, 2.0, 50)
     interval = statistics.ratio_of_means(x, y)
-    assert interval == statistics.ratio_of_means(x, y)
-    chosen = np.random.default_rng(statistics.SEED).integers(0, 12, (statistics.RESAMPLES, 12))
-    draws = x[chosen].mean(axis=1) / y[chosen].mean(axis=1)
-    low, high = np.quantile(draws, (0.025, 0.975))
-    # The same resamples: all that may differ is the rounding of sums.
-    assert (interval.low, interval.high) == (pytest.approx(low, rel=1e-12), pytest.approx(high, rel=1e-12))
-    assert interval.low < interval.estimate < interval.high
+    half = stats.sem((x - interval.estimate * y) / y.mean()) * stats.t.ppf(0.975, 49)
+    assert interval.high - interval.estimate == pytest.approx(half, rel=0.02)
+
+
+@pytest.mark.parametrize("n", [3, 10])
+def test_intervals_cover_as_often_as_they_say(n):
+    """Of 2,000 experiments, however few their repetitions; pairs are correlated, as with common tasks."""
+    rng = np.random.default_rng(0)
+    common = rng.normal(0, 0.05, (2000, n))
+    x, y = (mean * (1 + common + rng.normal(0, 0.1, (2000, n))) for mean in (0.9, 1.0))
+    found = [statistics.ratio_of_means(*pair) for pair in zip(x, y, strict=True)]
+    assert 0.93 < np.mean([interval.low <= 0.9 <= interval.high for interval in found]) < 0.97
+    means = [statistics.interquartile_mean(values) for values in x[:, :n]]
+    assert 0.92 < np.mean([interval.low <= 0.9 <= interval.high for interval in means]) < 0.98
 
 
 def test_one_repetition_has_no_interval():
@@ -85,7 +96,7 @@ def test_one_repetition_has_no_interval():
     assert math.isnan(interval.low)
     assert math.isnan(statistics.interquartile_mean([]).estimate)
     two = statistics.interquartile_mean([2.0, 4.0])
-    assert (two.low, two.estimate, two.high) == (2.0, 3.0, 4.0)
+    assert (two.estimate, two.high - 3.0) == (3.0, pytest.approx(stats.t.ppf(0.975, 1)))
     assert statistics.task_curve([[2.0], [4.0]]).standard_error == pytest.approx([1.0])
 
 
@@ -181,7 +192,7 @@ def test_unequal_numbers_of_repetitions_are_compared_and_said():
 def test_ratio_of_means():
     x, y = np.array([1.0, 2.0, 3.0]), np.array([2.0, 4.0, 6.0])
     ratio = statistics.ratio_of_means(x, y)
-    # In pairs every resample has ratio 1/2, which repetitions drawn apart would not.
+    # In pairs: without any of them the ratio is 1/2.
     assert (ratio.estimate, ratio.low, ratio.high, ratio.repetitions) == (0.5, 0.5, 0.5, 3)
     with refused("cannot be paired"):
         statistics.ratio_of_means(x, y[:2])
