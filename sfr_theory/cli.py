@@ -77,12 +77,20 @@ def one_sentence(what: object) -> str:
     return " ".join(words.splitlines())
 
 
+class PatientConsole(Console):
+    """Goes on without a reader (`| head`): the work is done and files are written all the same."""
+
+    def on_broken_pipe(self) -> None:
+        self.quiet = True
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def output_console(json_path: str | None) -> Console:
     """Where tables go: standard output, unless the JSON goes there."""
     stderr = json_path == "-"
     stream = sys.stderr if stderr else sys.stdout
     # A pipe or a file gets a fixed width, so that tables do not depend on the terminal of the writer.
-    return Console(stderr=stderr, width=None if stream.isatty() else 120, highlight=False)
+    return PatientConsole(stderr=stderr, width=None if stream.isatty() else 120, highlight=False)
 
 
 def table(title: str, *columns: str | Column, caption: str | None = None) -> Table:

@@ -29,11 +29,10 @@ from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 from PIL import Image
 
 from sfr_fa import statistics
-from sfr_fa.agents import agent_spec
+from sfr_fa.agents import AGENT_SPECS
 from sfr_fa.analysis import svg
 from sfr_fa.analysis.formats import number
 from sfr_fa.runs.load import AgentRun, Run
-from sfr_theory.errors import InputError
 
 BLACK, ORANGE, SKY, GREEN, BLUE, VERMILION, PURPLE = (
     "#000000", "#E69F00", "#56B4E9", "#009E73", "#0072B2", "#D55E00", "#CC79A7",
@@ -109,12 +108,13 @@ def small_png(image: Image.Image) -> bytes:
     return buffer.getvalue()
 
 
-def family(kind: str) -> str:
-    """What an agent sums: SF of SF-R and SF-h, MB SFR of MB SFR-R. One that is not here is its own family."""
-    try:
-        return agent_spec(kind).family
-    except InputError:
-        return kind
+def family(agent: AgentRun) -> str:
+    """What an agent sums: SF of SF-R and SF-h, MB SFR of MB SFR-R.
+
+    The module of one of the user's own, which a file names, is not imported: reading executes nothing.
+    """
+    known = AGENT_SPECS.get(agent.kind)
+    return known.family if known else agent.own_family or agent.kind
 
 
 def looks(agents: Sequence[AgentRun]) -> dict[str, Look]:
@@ -125,7 +125,7 @@ def looks(agents: Sequence[AgentRun]) -> dict[str, Look]:
     for agent in agents:
         if agent.label in found:
             continue
-        name = family(agent.kind) + ("" if agent.clips else " without clipping")
+        name = family(agent) + ("" if agent.clips else " without clipping")
         colours.setdefault(name, OTHER_COLOURS[(len(colours) - len(FAMILIES)) % len(OTHER_COLOURS)])
         k = members.get(name, 0)
         members[name] = k + 1

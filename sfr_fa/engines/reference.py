@@ -22,6 +22,8 @@ from sfr_fa.engines.base import Engine, EpisodeLimit, Evaluation, SeenPath, Trip
 from sfr_fa.tasks import Task, check_task, rewards_of
 from sfr_theory.errors import InputError, in_short
 
+USED = "someone else has used the environment since; to continue a task, give each engine its own"
+
 
 @dataclass
 class _Episode:
@@ -85,10 +87,10 @@ class ReferenceEngine(Engine):
     def _current_episode(self) -> _Episode | None:
         """The episode in progress, if the environment is still in it."""
         noise = self.streams.environment
-        if self._episode is not None and self.environment.unwrapped.np_random is not noise:
-            raise InputError(
-                "someone else has used the environment since; to continue a task, give each engine its own"
-            )
+        if self.environment.unwrapped.np_random is not noise:
+            if self._episode is not None:
+                raise InputError(USED)
+            self._told = False
         self.environment.unwrapped.np_random = noise
         return self._episode
 
@@ -107,6 +109,7 @@ class ReferenceEngine(Engine):
     def _retrace(self, task: Task, actions: NDArray[np.int64], noise: np.random.Generator) -> SeenPath:
         """In the engine's environment; the episode in progress ends."""
         self._forget_episode()
+        self._told = False
         return retraced(self.environment, task, actions, noise, self.limit)
 
     def _evaluate(self, trip: Trip) -> Evaluation:

@@ -12,6 +12,7 @@ that step does not count as one of the agent's. Noise is the environments' own: 
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Mapping
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
@@ -23,10 +24,13 @@ from numpy.typing import NDArray
 
 from sfr_fa.agents import DivergedError, GpiAgent, Transition
 from sfr_fa.engines.base import EpisodeLimit, SeenPath, Walk
-from sfr_fa.engines.reference import ReferenceEngine, checked_start, warn_of_another_reward
+from sfr_fa.engines.reference import USED, ReferenceEngine, checked_start, warn_of_another_reward
 from sfr_fa.streams import Streams
 from sfr_fa.tasks import Task, check_task
 from sfr_theory.errors import InputError, in_short
+
+_LAST_USER: weakref.WeakKeyDictionary[Any, weakref.ref[Any]] = weakref.WeakKeyDictionary()
+"""Which engine has stepped a vector environment: it holds one task for all who use it."""
 
 
 class VectorEngine(ReferenceEngine):
@@ -99,6 +103,10 @@ class VectorEngine(ReferenceEngine):
     def _step_all(self) -> int:
         """One step of the vector environment, to be learned from; how many episodes it began."""
         begun = 0
+        user = _LAST_USER.get(self.environment)
+        if self._states is not None and (user is None or user() is not self):
+            raise InputError(USED)
+        _LAST_USER[self.environment] = weakref.ref(self)
         if self._states is None:
             seed = int(self.streams.environment.integers(2**31))
             start = checked_start(self.environment.reset(seed=seed, options={"task": self.task}))

@@ -186,6 +186,15 @@ def _try_out(world: Any, name: str, state_dim: int, num_actions: int, space: Fea
             shown = shown_features(world, space)
             if not isinstance(shown, int):
                 space.check(shown)
+        starts = np.zeros((2, state_dim))
+        for start in starts:
+            world.reset(np.random.default_rng(0))
+            world.encode(start)
+        if not np.array_equal(*starts):
+            raise InputError(
+                f"{name}.reset begins elsewhere if it is called again with the same random numbers; nothing "
+                f"may be left of earlier episodes: engines do not reset equally often"
+            )
     except InputError:
         raise
     except Exception as error:

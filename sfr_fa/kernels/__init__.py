@@ -22,10 +22,24 @@ from sfr_fa.kernels.arrays import UNCHECKED
 from sfr_fa.kernels.loop import run_task
 from sfr_fa.kernels.reached import digest
 from sfr_theory.compiled import stored
+from sfr_theory.errors import InputError
 
 Loop = Callable[..., Any]
 
 _HERE = Path(__file__).parent
+
+
+_REACHED: dict[type, str | None] = {}
+"""What worlds reached when they were compiled in this process."""
+
+
+def refuse_if_changed(world: type) -> None:
+    """Numba compiles a world once in a process, with the constants that it finds."""
+    if world in _REACHED and digest(world) != _REACHED[world]:
+        raise InputError(
+            f"what {world.__name__} names has changed since it was compiled; start Python again, or make "
+            f"what changes a field of the world"
+        )
 
 
 @functools.cache
@@ -42,9 +56,10 @@ def loop_for(world: type, loop: Loop = run_task) -> Loop:
     entry.__name__ = loop.__name__
     # Without the interpreter lock, so that Ctrl-C and progress are handled meanwhile.
     options = {"nogil": True, **UNCHECKED}
-    source, reached = _source_of(world), digest(world)
-    # A class defined in a script is a new one in every process, and is never found again.
-    if source is None or reached is None or world.__module__ == "__main__":
+    source, reached = _source_of(world), _REACHED.setdefault(world, digest(world))
+    # A class defined in a script or a function is a new one in every process, and is never found again.
+    is_new = world.__module__ == "__main__" or "<locals>" in world.__qualname__
+    if source is None or reached is None or is_new:
         compiled: Loop = numba.njit(**options)(entry)
         return compiled
     return stored(entry, [*sorted(_HERE.glob("*.py")), source], world.__module__, reached, **options)

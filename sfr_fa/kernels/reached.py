@@ -11,11 +11,13 @@ from __future__ import annotations
 import hashlib
 import inspect
 from collections.abc import Iterable, Iterator
+from enum import Enum
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numba
 import numpy as np
+from numba.core.dispatcher import Dispatcher
 
 LIBRARIES = {"builtins", "math", "cmath", "operator", "typing", "numpy", "numba"}
 Plain = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), np.generic)
@@ -29,54 +31,65 @@ def digest(world: type) -> str | None:
     """Of all that the methods of a class reach; None if there is something that cannot be compared."""
     found = hashlib.sha256(f"{np.__version__} {numba.__version__}".encode())
     try:
-        for piece in _pieces(world, set()):
+        for piece in _pieces(world, {}):
             found.update(repr(piece).encode() + b"\0")
     except OpaqueError:
         return None
     return found.hexdigest()
 
 
-def _pieces(value: Any, seen: set[int]) -> Iterator[Any]:
-    """What tells a value from others, as things with a plain repr; each object once."""
-    value = getattr(value, "py_func", value)
+def _pieces(value: Any, seen: dict[int, int]) -> Iterator[Any]:
+    """What tells a value from others, as things with a plain repr; of an object seen before, its number."""
     if isinstance(value, Plain):
         yield type(value).__name__, value
     elif id(value) in seen:
-        return
+        yield "seen", seen[id(value)]
+    elif isinstance(value, np.ufunc):
+        yield "ufunc", value.__name__
     elif _of_a_library(value):
-        yield getattr(value, "__module__", ""), getattr(value, "__name__", "")
+        yield getattr(value, "__module__", ""), value.__name__
     else:
-        seen.add(id(value))
+        seen[id(value)] = len(seen)
         yield from _parts(value, seen)
 
 
-def _parts(value: Any, seen: set[int]) -> Iterator[Any]:
+def _parts(value: Any, seen: dict[int, int]) -> Iterator[Any]:
     if isinstance(value, np.ndarray) and not value.dtype.hasobject:
-        yield value.dtype.str, value.shape, value.tobytes()
+        yield str(value.dtype), value.shape, value.tobytes()
     elif isinstance(value, (tuple, list)):
         yield type(value).__name__, len(value)
         for entry in value:
             yield from _pieces(entry, seen)
+    elif isinstance(value, Dispatcher):
+        yield sorted((name, str(option)) for name, option in value.targetoptions.items())
+        yield from _pieces(value.py_func, seen)
     elif isinstance(value, FunctionType):
         yield from _of_function(value, seen)
-    elif isinstance(value, type):
+    elif isinstance(value, type) and issubclass(value, Enum):
         yield value.__qualname__
-        functions = {name: found for name, found in vars(value).items() if not name.startswith("_")}
-        for name, found in sorted(functions.items()):
-            if isinstance(getattr(found, "py_func", found), FunctionType):
+        for member in value:
+            yield member.name
+            yield from _pieces(member.value, seen)
+    elif isinstance(value, type) and hasattr(value, "_fields"):
+        yield value.__qualname__, value._fields
+        yield from _pieces(tuple(value._field_defaults.items()), seen)  # type: ignore[attr-defined]
+        for name in dir(value):
+            found = inspect.getattr_static(value, name)
+            if not name.startswith("_") and isinstance(found, FunctionType | Dispatcher):
                 yield name
                 yield from _pieces(found, seen)
     else:
         raise OpaqueError
 
 
-def _of_function(function: FunctionType, seen: set[int]) -> Iterator[Any]:
+def _of_function(function: FunctionType, seen: dict[int, int]) -> Iterator[Any]:
     """Its code and, in the order of their names, what it names."""
     codes = list(_codes(function.__code__))
     for code in codes:
-        yield code.co_code
+        yield code.co_code, code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars
         yield tuple(constant for constant in code.co_consts if not isinstance(constant, CodeType))
     yield from _pieces(function.__defaults__ or (), seen)
+    yield from _pieces(tuple(sorted((function.__kwdefaults__ or {}).items())), seen)
     names = {name for code in codes for name in code.co_names}
     variables = {name: function.__globals__[name] for name in names if name in function.__globals__}
     variables |= inspect.getclosurevars(function).nonlocals
@@ -99,7 +112,7 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 
 def _of_a_library(value: Any) -> bool:
-    if not isinstance(value, (ModuleType, FunctionType, BuiltinFunctionType, type)) and not callable(value):
+    if not isinstance(value, (ModuleType, FunctionType, BuiltinFunctionType, type)):
         return False
-    home = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
+    home = value.__name__ if isinstance(value, ModuleType) else value.__module__
     return str(home).partition(".")[0] in LIBRARIES

@@ -31,6 +31,7 @@ import numpy as np
 import torch
 
 from sfr_fa.agents import (
+    AGENT_SPECS,
     AgentSpec,
     FeatureSubnetworks,
     LinearPerAction,
@@ -235,8 +236,8 @@ class AgentSetup(_Named):
     learned_dimensions: int | None = None
     """h of learned features, for SF-h and CSFR-h."""
     clipping: str = "cumulant"
-    """"cumulant": values are clipped at 0 where they are probabilities; "none": never; "at zero": always, right
-    where no feature is negative."""
+    """"cumulant": values are clipped at 0 where they are probabilities; "none": never; "at zero": always.
+    The last is right where no feature is negative."""
     initial_weights: str = "paper"
     """"paper": N(0, 0.01^2) for each entry; "matched": psi_0 = sum_j phi_j xi_0(phi_j) with the xi_0 that SFR
     starts from; "zero"."""
@@ -275,6 +276,11 @@ class AgentSetup(_Named):
     @property
     def spec(self) -> AgentSpec:
         return agent_spec(self.agent)
+
+    def to_json(self) -> dict[str, Any]:
+        """Of an agent of the user's own also its family: whoever reads results does not import it."""
+        own = {} if self.agent in AGENT_SPECS else {"family": self.spec.family}
+        return super().to_json() | own
 
     def extra(self, name: str) -> Replay | Hysteresis | None:
         """`replay` or `hysteresis`, made of its fields."""

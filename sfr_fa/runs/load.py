@@ -41,6 +41,8 @@ class AgentRun:
     clips: bool = True
     """Whether its values are clipped where they cannot be negative; an ablation compares."""
     initial_weights: str = "paper"
+    own_family: str = ""
+    """Of an agent of the user's own, as its run has said."""
 
     @property
     def repetitions(self) -> tuple[int, ...]:
@@ -313,6 +315,7 @@ def _at_best_rates(
             rates,
             trials,
             clips=agent.get("clipping") != "none",
+            own_family=agent.get("family", ""),
             initial_weights=agent.get("initial_weights", "paper"),
         )
     chosen, remarks = {}, []

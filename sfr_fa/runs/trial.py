@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium
+import llvmlite.binding
 import numpy as np
 import torch
 from threadpoolctl import threadpool_limits
@@ -356,7 +357,10 @@ PACKAGES = ("numpy", "scipy", "numba", "torch", "gymnasium")
 
 @functools.cache
 def provenance(engine: str) -> dict[str, Any]:
-    """Versions, commit, engine and platform of this process."""
+    """Versions, commit, engine, platform and processor of this process.
+
+    Code that is compiled for another processor rounds in another way, and paths part after some steps.
+    """
     return {
         "engine": engine,
         "python": platform.python_version(),
@@ -364,6 +368,7 @@ def provenance(engine: str) -> dict[str, Any]:
         "commit": _commit(),
         "platform": platform.platform(),
         "machine": platform.machine(),
+        "cpu": llvmlite.binding.get_host_cpu_name(),
     }
 
 

@@ -86,6 +86,24 @@ def test_an_environment_that_someone_else_has_used_is_not_continued_in():
         one.continue_task(1)
 
 
+@pytest.mark.parametrize("use", ["retrace", "evaluate", "engine"])
+def test_an_environment_that_was_used_between_episodes_is_told_its_task_again(use):
+    """Otherwise the rewards of the other task would be learned from, without a word."""
+    one, another = LinearTask([1.0]), LinearTask([-5.0])
+    environment = Corridor(9, slip=0.3)
+    engine = make_engine("reference", environment, "Q", seed=1)
+    result = engine.run_task(one, 1000)
+    while engine._episode is not None:
+        result = engine.continue_task(1)
+    if use == "retrace":
+        engine.retrace(another, result.actions, np.random.default_rng(0))
+    elif use == "evaluate":
+        engine.evaluate(another, 1, policy=0, environment=environment)
+    else:
+        make_engine("reference", environment, "Q", seed=2).run_task(another, 5)
+    assert engine.continue_task(500).total_reward > 0
+
+
 @pytest.mark.parametrize("kind", ENGINES)
 def test_there_must_be_a_task_to_continue(kind, tmp_path):
     engine = engine_of(kind, "SFR")
@@ -124,13 +142,14 @@ def test_a_loaded_agent_goes_on_with_its_task(kind, agent, tmp_path):
         again.continue_task(5, task=task)
 
 
-def test_another_task_than_that_of_the_file_is_refused(tmp_path):
-    engine = engine_of("reference", "SFR")
+@pytest.mark.parametrize("agent", ["SFR", "SF"])
+def test_another_task_than_that_of_the_file_is_refused(agent, tmp_path):
+    engine = engine_of("reference", agent)
     engine.run_task(ONES, 5)
     engine.save(tmp_path / "engine")
     engine.load(tmp_path / "engine")
     with refused("task", "run_task"):
-        engine.continue_task(5, task=lambda phi: phi[..., 0] - 0.5)
+        engine.continue_task(5, task=LinearTask([0.5, -1.0, 1.0, 1.0, 0.0]))
     engine.continue_task(5, task=ONES)
 
 

@@ -405,6 +405,12 @@ def test_bad_input():
         (lambda: engine_of("fast", "SFR"), ("'fast'", "compiled")),
         (lambda: engine_of("compiled", "SFR", seed=-1), ("seed is -1", "at least 0")),
         (lambda: EpisodeLimit(0), ("limit", "positive")),
+        (lambda: EpisodeLimit(9, is_terminal="no"), ("is_terminal", "True, False")),
+        (
+            lambda: engine_of("reference", "SFR").run_task(LinearTask(np.ones(5)), 5, 5),
+            ("callback", "function"),
+        ),
+        (lambda: engine_of("reference", "SFR").evaluate(LinearTask(np.ones(5)), environment=5), ("one",)),
         (lambda: engine.run_task(task, 0), ("steps is 0", "positive integer")),
         (lambda: engine.run_task(task, 1e3), ("steps is 1000.0", "integer")),
         (lambda: engine_of("compiled", "SFR", limit=500), ("limit", "EpisodeLimit(500)")),

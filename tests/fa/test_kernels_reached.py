@@ -7,43 +7,56 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sfr_fa.kernels import loop_for
+from sfr_fa.kernels import loop_for, refuse_if_changed
 from sfr_fa.kernels.reached import digest
+from tests.refusals import refused
 
 WORLD = """
 from typing import NamedTuple
 import numba
 import numpy as np
 import places
-from places import GOAL, bonus
+from places import GOAL, Base, Tile, bonus
 
 BOARD = np.array([1, 2, 3])
 LIMIT = {limit}
 
-class Walk(NamedTuple):
-    position: np.ndarray
+class Walk(Base):
     def reset(self, rng):
         self.position[0] = rng.integers(0, LIMIT)
     def step(self, action, rng):
         self.position[0] += bonus(action)
-        return self.position[0] == GOAL or self.position[0] == BOARD[places.CORNER]
+        return self.position[0] in (GOAL, BOARD[places.CORNER], Tile.END)
     def encode(self, state):
         state[self.position[0]] = 1
-    def feature(self):
-        return 0
 """
 PLACES = """
-import numba
+import enum, math, numba, numpy as np
+from typing import NamedTuple
+
 GOAL = {goal}
 CORNER = {corner}
 STEP = {step}
 UNUSED = {unused}
+LOW, HIGH = [1, 2], [3, 4]
+EDGE = {edge}
 
-@numba.njit
-def bonus(action):
-    return action * STEP + {shift}
+class Tile(enum.IntEnum):
+    END = {end}
+
+@numba.njit({options})
+def bonus(action, *, more={more}):
+    return math.{rounding}(action * STEP + {shift} + {order} + EDGE[0] + LOW[0] + more)
+
+class Base(NamedTuple):
+    position: np.ndarray
+    def feature(self):
+        return {shown}
 """
-CONSTANTS = {"limit": 4, "goal": 3, "corner": 1, "step": "(1, 2)[0]", "unused": 0, "shift": 0}
+CONSTANTS = {
+    "limit": 4, "goal": 3, "corner": 1, "step": "(1, 2)[0]", "unused": 0, "shift": 0, "edge": "LOW", "end": 5,
+    "options": "", "more": 0, "rounding": "floor", "order": "STEP - GOAL", "shown": "CORNER",
+}  # fmt: skip
 
 
 @pytest.fixture
@@ -67,6 +80,28 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 @pytest.mark.parametrize("name", ["limit", "goal", "corner", "shift"])
 def test_a_constant_counts_wherever_it_stands(world, name):
     assert digest(world(**{name: 2})) != digest(world())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"edge": "HIGH"}, {"end": 6}, {"options": "fastmath=True"}, {"more": 1}, {"rounding": "ceil"},
+        {"order": "GOAL - STEP"}, {"shown": "STEP"},
+    ],
+)  # fmt: skip
+def test_so_does_all_that_other_modules_do(world, change):
+    """Names, aliases, enumerations, options, defaults of keywords, library functions, inherited methods."""
+    assert digest(world(**change)) != digest(world())
+
+
+def test_a_constant_that_changes_after_compilation_is_noticed(world):
+    walk = world()
+    refuse_if_changed(walk)
+    loop_for(walk)
+    refuse_if_changed(walk)
+    sys.modules["walking"].GOAL = 5
+    with refused("Walk", "start Python again"):
+        refuse_if_changed(walk)
 
 
 def test_so_does_what_a_function_names_that_is_called(world):

@@ -1,5 +1,7 @@
 """A new agent is a new row: declared once, it goes through all that the agents of the paper go through."""
 
+import importlib
+
 import numpy as np
 import pytest
 
@@ -58,6 +60,12 @@ def test_a_config_names_it_and_a_figure_shows_it(config, tmp_path, capsys):
     looks = figures.looks(load.load(tmp_path / "r/tiny/smoke").in_setting("general"))
     assert looks["mine"].colour == looks["SFR"].colour, "they are of one family"
     assert looks["mine"].line != looks["SFR"].line
+
+
+def test_reading_results_imports_no_module_that_they_name(config, tmp_path, monkeypatch):
+    assert run_config(config, tmp_path / "r") == 0
+    monkeypatch.setattr(importlib, "import_module", None)
+    figures.looks(load.load(tmp_path / "r/tiny/smoke").in_setting("general"))
 
 
 def test_a_film_shows_it(tmp_path):

@@ -172,6 +172,11 @@ class SaysNothing(NamedTuple):
         pass
 
 
+class Alternating(Still):
+    def reset(self, rng):
+        self.place[0] = 1 - self.place[0]
+
+
 PLACE = np.zeros(1, np.int64)
 
 
@@ -183,6 +188,7 @@ PLACE = np.zeros(1, np.int64)
         (FarEncode(PLACE), r"FarEncode\.encode.*out of bounds"),
         (UnknownFeature(PLACE), r"UnknownFeature\.feature\(\) is 2.* 2, from 0"),
         (SaysNothing(PLACE), r"SaysNothing\.step returns None.*episode has ended"),
+        (Alternating(PLACE), r"Alternating\.reset .*earlier episodes"),
         (Still("here"), r"Still\.place is 'here'.*array or a number"),
         (Still(np.array(["here"])), r"Still\.place.*numbers"),
         ((1, 2), "NamedTuple"),

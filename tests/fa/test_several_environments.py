@@ -81,6 +81,16 @@ def test_in_pieces_and_at_once_are_the_same():
     torch.testing.assert_close(weights(whole), weights(pieces), rtol=0, atol=0)
 
 
+def test_environments_that_another_engine_has_used_are_not_continued_in():
+    shared = SyncVectorEnv([lake] * 2)
+    one, other = (make_engine("reference", shared, "SFR", **SETTINGS) for _ in range(2))
+    one.run_task(TASKS[0], 11)
+    other.run_task(TASKS[2], 5)
+    with refused("give each engine its own"):
+        one.continue_task(10)
+    one.run_task(TASKS[0], 5)
+
+
 def test_several_are_evaluated_in_one():
     engine = several(2)
     engine.run_task(TASKS[0], 2000)

@@ -49,6 +49,20 @@ def test_infinite_numbers_become_null(tmp_path):
     assert json.loads((tmp_path / "x.json").read_text()) == {"a": None, "b": [None, 1.5]}
 
 
+def test_without_a_reader_the_work_is_done_and_written(tmp_path):
+    """As in `| head -1`: the exit code still is that of the result."""
+    flags = ["--mdps", "9", "--workers", "1", "--json", str(tmp_path / "x.json")]
+    read, write = os.pipe()
+    os.close(read)
+    result = subprocess.run(
+        [sys.executable, "-m", "sfr_theory.check_gpi_bound", *flags],
+        stdout=write, stderr=subprocess.PIPE, text=True, check=False,
+    )  # fmt: skip
+    os.close(write)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert json.loads((tmp_path / "x.json").read_text())
+
+
 def test_a_full_disk_is_a_sentence():
     with Path("/dev/full").open("w") as full:
         flags = ["--mdps", "9", "--workers", "1", "--json", "-"]
