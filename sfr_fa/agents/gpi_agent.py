@@ -241,7 +241,6 @@ class GpiAgent:
         q = self._q(values[self.participants], self.readouts[-1].vector)  # (P, N, A)
         among, greedy = gpi_choice(q.swapaxes(0, 1))
         sources = self.participants[among]
-        np.add.at(self.gpi_counts, sources, 1)
         epsilon = self.schedules.at(self.steps_of_task).epsilon
         actions = [explored(int(a), epsilon, self.num_actions, self.streams.exploration) for a in greedy]
         return np.array(actions, dtype=np.int64), sources
@@ -262,6 +261,8 @@ class GpiAgent:
         try:
             if source_policy is None:
                 source_policy = self._source_policy(step.state)
+            else:
+                self.gpi_counts[source_policy] += 1  # `act` has counted its own
             self._choice = None
             loss = self._learn(step, phi_t, current, source_policy)
         except DivergedError as error:

@@ -81,6 +81,13 @@ def test_in_pieces_and_at_once_are_the_same():
     torch.testing.assert_close(weights(whole), weights(pieces), rtol=0, atol=0)
 
 
+def test_policies_are_counted_once_for_each_transition_that_is_learned_from():
+    engine = several(2)
+    for task in TASKS:
+        result = engine.run_task(task, 11)
+        assert result.gpi_counts.sum() == result.steps == 11
+
+
 def test_environments_that_another_engine_has_used_are_not_continued_in():
     shared = SyncVectorEnv([lake] * 2)
     one, other = (make_engine("reference", shared, "SFR", **SETTINGS) for _ in range(2))
