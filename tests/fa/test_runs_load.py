@@ -115,11 +115,12 @@ def test_what_is_missing_is_said_once(tmp_path):
     assert len(run.notes) == 3
 
 
-def test_a_rate_that_was_not_run_is_said(tmp_path):
-    grid = [agent("SF", learning_rate=rate) for rate in (0.1, 0.2)]
+@pytest.mark.parametrize("rate", [0.2, "schedules:slow"])
+def test_a_rate_that_was_not_run_is_said(rate, tmp_path):
+    grid = [agent("SF", learning_rate=rate) for rate in (0.1, rate)]
     lost = {key_of(GENERAL, grid[1], k) for k in range(3)}
     run = runs.load(write_run(tmp_path, "grid", [(GENERAL, grid)], constant, leave_out=lost))
-    assert run.not_run == "Not run: SF (rate 0.2)."
+    assert run.not_run == f"Not run: SF (rate {rate})."
 
 
 def test_an_agent_of_many_rates_that_was_not_run_is_named_once(tmp_path):
