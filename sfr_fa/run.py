@@ -182,6 +182,8 @@ def main(options: Options) -> int:
         [trial.key for trial in config.trials(options.profile)],
         provenance(config.engine),
     )
+    if options.race:
+        folder.add_races(frozenset((trial.setting.name, trial.agent.label) for trial in trials))
     states = {trial.key: folder.status(trial.key) for trial in trials}
     finished = sum(status.state is TrialState.FINISHED for status in states.values())
     console.print(
@@ -287,10 +289,10 @@ def _grouped(notes: Iterator[str]) -> list[tuple[str, int]]:
 
 
 def show_grid(console: Console, folder: RunFolder, run: store.StoredTrials) -> None:
-    """The best rates of each agent; the whole grid goes to grid.csv once every trial is finished."""
+    """The best rates of each agent; the whole grid goes to grid.csv once all of them are decided."""
     planned = store.planned_combinations(run.manifest["config"])
     repetitions = run.manifest["config"]["size"]["repetitions"]
-    points = store.grid_points(list(run.trials.values()), planned, repetitions)
+    points = store.grid_points(list(run.trials.values()), planned, repetitions, folder.races())
     table = Table("setting", "agent", "best rates", "mean total return", "combinations", "trials", box=None)
     for point in points:
         if point.best:
@@ -302,7 +304,7 @@ def show_grid(console: Console, folder: RunFolder, run: store.StoredTrials) -> N
         console.print(table)
     decided = {(point.setting, point.agent) for point in points if point.best}
     if decided == set(planned) and not run.problems:
-        store.write_new(folder.path / "grid.csv", store.grid_to_csv(points))
+        cli.write_atomic(folder.path / "grid.csv", store.grid_to_csv(points))
 
 
 def show_plan(

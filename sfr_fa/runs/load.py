@@ -207,7 +207,7 @@ def _run(path: Path, finished: publish.Finished) -> Run:
     notes += _changed_modules(records)
     lost, absent = _missing(config, records)
     points = store.grid_points(
-        list(records), store.planned_combinations(config), config["size"]["repetitions"]
+        list(records), store.planned_combinations(config), config["size"]["repetitions"], finished.races
     )
     agents, unfinished = _at_best_rates(config, usable, points)
     return Run(

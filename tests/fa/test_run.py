@@ -478,6 +478,26 @@ def test_a_race_gives_repetitions_only_to_rates_that_can_win(tmp_path, capsys):
     assert capsys.readouterr().out.count("failed: general/SF/alpha_0.005/rep-00") == 1
 
 
+def test_a_grid_is_decided_by_all_repetitions_or_by_a_race(tmp_path):
+    agents = 'AgentSetup("SF", "SF", learning_rate=1e-9), AgentSetup("SF", "SF", learning_rate=1e30),'
+    config = write_config(tmp_path / "c.py", agents=agents, repetitions=3)
+    folder = tmp_path / "r/tiny/smoke"
+
+    def is_decided(**options):
+        assert run_config(config, tmp_path / "r", **options) == 0
+        assert publish.main(publish.Options((str(folder),), str(tmp_path))) == 0
+        decided = {any(point.best for point in load(path).grid) for path in (folder, tmp_path / "tiny")}
+        assert decided == {(folder / "grid.csv").exists()}
+        return decided.pop()
+
+    assert not is_decided(repetitions=(0, 1)), "equally many, but not all"
+    assert not is_decided(learning_rates=(1e-9,)), "what a race would leave, but nobody asked for one"
+    assert is_decided(race=True), "now it is one, though nothing is left to run"
+    raced = (folder / "grid.csv").read_text()
+    assert is_decided(), "the whole grid"
+    assert (folder / "grid.csv").read_text() != raced
+
+
 def test_a_trial_that_fails_is_run_once_in_a_race(tmp_path, capsys, monkeypatch):
     started = []
 
