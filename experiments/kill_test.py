@@ -309,7 +309,7 @@ def main(options: Options) -> int:
     with RunUnderTest("alone", options) as undisturbed:
         if undisturbed.finish() != 0:
             raise InputError(f"the undisturbed run failed: {undisturbed.output()}")
-        console.print(undisturbed.output(), soft_wrap=True)
+        console.print(undisturbed.output(), soft_wrap=True, markup=False)
         expected = contents(undisturbed.results)
     kills: Counter[str] = Counter()
     found_wrong: Counter[str] = Counter()

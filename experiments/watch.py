@@ -197,7 +197,7 @@ def main(options: Options) -> int:
         engine, tasks, notes = build(trial, functools.partial(learned_feature_map, folder=RunFolder(folder)))
     console = cli.output_console(None)
     for note in notes:
-        console.print(f"note: {note}")
+        console.print(f"note: {note}", markup=False)
     if engine.name == "compiled":
         console.print("The first run compiles its kernel, once; that takes up to a minute.")
     with cli.progress(options.tasks, f"{options.agent} learns") as advance:
@@ -209,7 +209,7 @@ def main(options: Options) -> int:
     film = play(engine.environment, engine.agent, tasks[-1], options.frames, options.seed)
     caption = Caption(engine.environment, tasks[-1], engine.agent.num_policies, options.size)
     write_gif([caption.below(scene) for scene in film], Path(options.output))
-    console.print(f"wrote {options.output}")
+    console.print(f"wrote {options.output}", markup=False)
     return 0
 
 

@@ -695,6 +695,21 @@ def test_status_of_finished_stopped_and_running_trials(config, tmp_path, capsys)
     assert "manifest.json is not JSON" in capsys.readouterr().out
 
 
+def test_brackets_in_names_are_no_markup(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    label, name = "Q[bold]x[/nope]", "[red]r[/nope]"
+    agents = "".join(f'AgentSetup("{label}", "Q", learning_rate={rate}), ' for rate in (0.1, 0.01))
+    config = Path(write_config(tmp_path / "c.py", agents=agents))
+    config.write_text(config.read_text().replace("A tiny experiment", label))
+    # Its title, then a row for each rate; its title, then a row of the best ones.
+    for options, times in (({"dry_run": True}, 3), ({}, 2)):
+        assert run_config(str(config), name, **options) == 0
+        assert capsys.readouterr().out.count(label) == times
+    (tmp_path / name / "tiny/smoke/general/Q_bold_x__nope_/alpha_0.1/rep-00.json").unlink()
+    assert status.main(status.Options(name, trials=True)) == 0
+    assert capsys.readouterr().out.count(name) == 2
+
+
 @pytest.mark.slow  # compiles a kernel
 def test_the_benchmark_tells_the_engine_from_the_rest(monkeypatch):
     quiet = benchmark.measure("smoke")
