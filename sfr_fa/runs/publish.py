@@ -332,12 +332,22 @@ def main(options: Options) -> int:
         raise InputError("name at least one folder of a run, such as results/racer/paper")
     cli.require_writable(str(Path(options.output) / "any"))
     for name in options.runs:
+        profiles = sorted(manifest.parent.name for manifest in Path(name).glob("*/manifest.json"))
+        if profiles:
+            raise InputError(
+                f"{name} holds the profiles {', '.join(profiles)}; name one, such as {Path(name) / profiles[0]}"
+            )
         new = from_folder(Path(name))
         if new.problems:
             more = f" (and {len(new.problems) - 1} more)" if len(new.problems) > 1 else ""
             raise InputError(f"{new.problems[0]}{more}; nothing of {name} was published")
         path = Path(options.output) / new.config["name"]
         known = read(path) if manifest_path(path).is_file() else None
+        if known is None and table_path(path).exists():
+            raise InputError(
+                f"{table_path(path)} has no {manifest_path(path).name} that says what it is; restore that, or "
+                f"move the table away to have it written again"
+            )
         whole = merged(known, new) if known else new
         added = len(whole.records) - (len(known.records) if known else 0)
         if added or (known and whole.races != known.races):
