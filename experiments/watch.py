@@ -191,6 +191,8 @@ def main(options: Options) -> int:
     for name, (least, most) in LIMITS.items():
         if not least <= getattr(options, name) <= most:
             raise InputError(f"--{name} is {getattr(options, name)}; it must be {least} to {most:,}")
+    if Path(options.output).suffix.lower() != ".gif":
+        raise InputError(f"--output is {options.output}; the film is a GIF, so its name must end with .gif")
     cli.require_writable(options.output)
     trial = trial_of(options)
     with tempfile.TemporaryDirectory() as folder:

@@ -178,6 +178,7 @@ def main(options: Options) -> int:
         return 0
     if options.tensorboard:
         require("tensorboardX", "tensorboard")
+        cli.require_writable(str(Path(options.tensorboard) / "any"))
     folder.start(
         config.to_json(options.profile),
         [trial.key for trial in config.trials(options.profile)],

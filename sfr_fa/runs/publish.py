@@ -29,7 +29,7 @@ from sfr_fa.runs.store import RunFolder, TrialResult, canonical_json, digest, fi
 from sfr_fa.runs.wording import rate_text
 from sfr_theory import cli
 from sfr_theory.errors import InputError
-from sfr_theory.reading import known_content, read_bytes
+from sfr_theory.reading import input_errors, known_content, read_bytes
 
 FORMAT = "sfr-published"
 COLUMNS = ("setting", "agent", "rates", "repetition", "task", "total_return")
@@ -332,10 +332,11 @@ def main(options: Options) -> int:
         raise InputError("name at least one folder of a run, such as results/racer/paper")
     cli.require_writable(str(Path(options.output) / "any"))
     for name in options.runs:
-        profiles = sorted(manifest.parent.name for manifest in Path(name).glob("*/manifest.json"))
+        with input_errors(Path(name)):
+            profiles = sorted(manifest.parent for manifest in Path(name).glob("*/manifest.json"))
         if profiles:
             raise InputError(
-                f"{name} holds the profiles {', '.join(profiles)}; name one, such as {Path(name) / profiles[0]}"
+                f"{name} holds {len(profiles)} profiles; name one: {', '.join(map(str, profiles))}"
             )
         new = from_folder(Path(name))
         if new.problems:
@@ -345,8 +346,8 @@ def main(options: Options) -> int:
         known = read(path) if manifest_path(path).is_file() else None
         if known is None and table_path(path).exists():
             raise InputError(
-                f"{table_path(path)} has no {manifest_path(path).name} that says what it is; restore that, or "
-                f"move the table away to have it written again"
+                f"{table_path(path)} has no {manifest_path(path).name} that says what it is; restore that, "
+                f"or move the table away to have it written again"
             )
         whole = merged(known, new) if known else new
         added = len(whole.records) - (len(known.records) if known else 0)

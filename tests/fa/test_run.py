@@ -676,6 +676,13 @@ def test_curves_for_tensorboard(config, tmp_path):
     assert b"return" in events[0].read_bytes()
 
 
+def test_curves_cannot_be_below_a_file(config, tmp_path):
+    (tmp_path / "curves").touch()
+    with refused("curves"):
+        run_config(config, tmp_path / "r", tensorboard=str(tmp_path / "curves"))
+    assert not (tmp_path / "r").exists()
+
+
 def test_status_of_finished_stopped_and_running_trials(config, tmp_path, capsys):
     folder = crash_after(config, tmp_path / "r", 6)
     with folder.working_on("general/SFR/alpha_0.005/rep-00"):

@@ -249,7 +249,7 @@ def test_without_a_folder_there_is_a_sentence(tmp_path):
 
 
 def test_a_folder_of_profiles_is_refused_by_their_names(folder, tmp_path):
-    with refused("reduced", str(folder)):
+    with refused("profile", str(folder)):
         command(folder.parent, output=tmp_path)
 
 
