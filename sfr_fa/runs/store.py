@@ -353,7 +353,7 @@ class RunFolder:
         found = {}
         for path in _listed(place.parent, f"{place.name}.task-*{SUFFIX}"):
             number = path.name.removeprefix(f"{place.name}.task-").removesuffix(SUFFIX)
-            if number.isdigit():
+            if number.isdecimal():
                 found[int(number)] = path
         return dict(sorted(found.items(), reverse=True))
 
