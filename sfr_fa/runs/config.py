@@ -350,7 +350,7 @@ class Trial:
     def modules(self) -> tuple[str, ...]:
         """Those that it names as "module:attribute"."""
         named = {**vars(self.setting), **vars(self.agent)}
-        values = (named[name] for name in OWN if isinstance(named.get(name), str))
+        values = (named[name] for name in (*OWN, "agent") if isinstance(named.get(name), str))
         return tuple(sorted({value.partition(":")[0] for value in values if ":" in value}))
 
     def to_json(self) -> dict[str, Any]:
