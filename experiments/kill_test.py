@@ -26,6 +26,7 @@ import contextlib
 import fnmatch
 import itertools
 import json
+import math
 import os
 import random
 import socket
@@ -303,13 +304,15 @@ def contents(folder: Path) -> dict[str, Any]:
 def main(options: Options) -> int:
     if options.kills < 1 or options.workers < 2:
         raise InputError("--kills must be at least 1 and --workers at least 2")
+    if not (0 <= options.longest_wait < math.inf and 0 < options.patience < math.inf):
+        raise InputError("--longest-wait must be seconds from 0 on, and --patience more than 0")
     configs.load_config(options.experiment).profile(options.profile)
     console = cli.output_console(None)
     rng = random.Random(options.seed)
     with RunUnderTest("alone", options) as undisturbed:
         if undisturbed.finish() != 0:
             raise InputError(f"the undisturbed run failed: {undisturbed.output()}")
-        console.print(undisturbed.output(), soft_wrap=True)
+        console.print(undisturbed.output(), soft_wrap=True, markup=False)
         expected = contents(undisturbed.results)
     kills: Counter[str] = Counter()
     found_wrong: Counter[str] = Counter()

@@ -19,7 +19,8 @@ steps.
 Features of which SFR and SF are told the set are collected with 20,000 steps of random actions, which are not
 counted. Processor time of GPI-LS includes the evaluations of its own policies, by which it chooses weights.
 
-With 4,500 steps all of it takes about half an hour on one core; --train-steps 30000 gives everybody more.
+With 4,500 steps all of it takes about half an hour on one core; --train-steps 30000 --output FILE gives
+everybody more.
 """
 
 from __future__ import annotations
@@ -148,6 +149,8 @@ class Row:
     environment: str
     agent: str
     seed: int
+    train_steps: int
+    """Before it met new utilities."""
     utility: str
     linear: bool
     steps: int
@@ -296,16 +299,21 @@ def read_rows(path: Path) -> list[Row]:
         return []
     kinds: dict[str, Callable[[str], Any]] = {
         "seed": int,
+        "train_steps": int,
         "steps": int,
         "linear": lambda text: text == "True",
     }
     with known_content(path, "experiments.peers"):
+        lines = csv.DictReader(io.StringIO(read_text(path), newline=""))
+        columns = [field.name for field in fields(Row)]
+        if lines.fieldnames != columns:
+            raise InputError(f"{path} is another table: the columns here are {', '.join(columns)}")
         return [
             Row(**{
                 field.name: kinds.get(field.name, float if field.type == "float" else str)(line[field.name])
                 for field in fields(Row)
             })
-            for line in csv.DictReader(io.StringIO(read_text(path), newline=""))
+            for line in lines
         ]  # fmt: skip
 
 
@@ -381,7 +389,7 @@ class Options:
     few_steps: int = FEW_STEPS
     """Steps of learning each new utility."""
     output: str = "results/peers.csv"
-    """The table; what is already in it is not run again."""
+    """The table; what is already in it is not run again. All in it have the same steps."""
 
 
 def main(options: Options) -> int:
@@ -398,7 +406,15 @@ def main(options: Options) -> int:
         raise InputError(f"--seeds is {options.seeds}; at most {MOST_SEEDS} are run")
     path = Path(options.output)
     cli.require_writable(options.output)
-    done = {(row.environment, row.agent, row.seed) for row in read_rows(path)}
+    rows = read_rows(path)
+    for row in rows:
+        if row.train_steps != options.train_steps or row.steps not in (0, options.few_steps):
+            raise InputError(
+                f"{path} has results of {row.train_steps} steps of training and {row.steps} on a utility; "
+                f"choose another --output for --train-steps {options.train_steps} and --few-steps "
+                f"{options.few_steps}"
+            )
+    done = {(row.environment, row.agent, row.seed) for row in rows}
     runs = [
         run
         for seed in range(options.seeds) for environment in options.environments for agent in options.agents
@@ -413,7 +429,7 @@ def main(options: Options) -> int:
         for environment, agent, seed in runs:
             learn = peer if agent == "GPI-LS" else ours
             results = [
-                Row(environment, agent, seed, *result)
+                Row(environment, agent, seed, options.train_steps, *result)
                 for result in learn(environment, agent, seed, options.train_steps, options.few_steps)
             ]
             write_rows([*read_rows(path), *results], path)

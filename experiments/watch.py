@@ -191,13 +191,15 @@ def main(options: Options) -> int:
     for name, (least, most) in LIMITS.items():
         if not least <= getattr(options, name) <= most:
             raise InputError(f"--{name} is {getattr(options, name)}; it must be {least} to {most:,}")
+    if Path(options.output).suffix.lower() != ".gif":
+        raise InputError(f"--output is {options.output}; the film is a GIF, so its name must end with .gif")
     cli.require_writable(options.output)
     trial = trial_of(options)
     with tempfile.TemporaryDirectory() as folder:
         engine, tasks, notes = build(trial, functools.partial(learned_feature_map, folder=RunFolder(folder)))
     console = cli.output_console(None)
     for note in notes:
-        console.print(f"note: {note}")
+        console.print(f"note: {note}", markup=False)
     if engine.name == "compiled":
         console.print("The first run compiles its kernel, once; that takes up to a minute.")
     with cli.progress(options.tasks, f"{options.agent} learns") as advance:
@@ -209,7 +211,7 @@ def main(options: Options) -> int:
     film = play(engine.environment, engine.agent, tasks[-1], options.frames, options.seed)
     caption = Caption(engine.environment, tasks[-1], engine.agent.num_policies, options.size)
     write_gif([caption.below(scene) for scene in film], Path(options.output))
-    console.print(f"wrote {options.output}")
+    console.print(f"wrote {options.output}", markup=False)
     return 0
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import functools
 import json
 import os
 import signal
@@ -177,16 +178,19 @@ def main(options: Options) -> int:
         return 0
     if options.tensorboard:
         require("tensorboardX", "tensorboard")
+        cli.require_writable(str(Path(options.tensorboard) / "any"))
     folder.start(
         config.to_json(options.profile),
         [trial.key for trial in config.trials(options.profile)],
         provenance(config.engine),
     )
+    if options.race:
+        folder.add_races(frozenset((trial.setting.name, trial.agent.label) for trial in trials))
     states = {trial.key: folder.status(trial.key) for trial in trials}
     finished = sum(status.state is TrialState.FINISHED for status in states.values())
-    console.print(
-        f"{config.title}, profile {options.profile}: {len(trials)} trials, {finished} finished before"
-    )
+    # Labels and titles are the user's: [brackets] in them are no markup.
+    say = functools.partial(console.print, markup=False)
+    say(f"{config.title}, profile {options.profile}: {len(trials)} trials, {finished} finished before")
     outcomes = [
         TrialOutcome(key, error=f"{status.reason}; delete its .csv and .json to run it again")
         for key, status in states.items()
@@ -205,7 +209,7 @@ def main(options: Options) -> int:
                     for trial in batch
                     if folder.status(trial.key).state is not TrialState.FINISHED
                 ]
-                run = run_here(jobs, refresh) if here else run_on_dask(jobs, workers, refresh, console.print)
+                run = run_here(jobs, refresh) if here else run_on_dask(jobs, workers, refresh, say)
                 if jobs:
                     outcomes += run
     except KeyboardInterrupt:
@@ -260,7 +264,8 @@ def _summary(
     seconds: float,
 ) -> int:
     for note, count in _grouped(note for outcome in outcomes for note in outcome.notes):
-        console.print(f"note: {note}" + (f" (and {count - 1} more)" if count > 1 else ""), soft_wrap=True)
+        more = f" (and {count - 1} more)" if count > 1 else ""
+        console.print(f"note: {note}{more}", soft_wrap=True, markup=False)
     failed = [outcome for outcome in outcomes if outcome.error is not None]
     for outcome in failed:
         console.print(f"failed: {outcome.key}: {outcome.error}", soft_wrap=True, markup=False)
@@ -269,10 +274,11 @@ def _summary(
         f"{len(run.trials)} of {len(run.manifest['trials'])} trials are finished in {folder.path}; "
         f"this took {duration(seconds)}",
         soft_wrap=True,
+        markup=False,
     )
     for trial in run.trials.values():
         if trial.diverged:
-            console.print(f"diverged: {trial.key} in task {trial.rows[-1].task}")
+            console.print(f"diverged: {trial.key} in task {trial.rows[-1].task}", markup=False)
     if config.is_grid:
         show_grid(console, folder, run)
     return cli.EXIT_UNEXPECTED if failed else 0
@@ -287,10 +293,10 @@ def _grouped(notes: Iterator[str]) -> list[tuple[str, int]]:
 
 
 def show_grid(console: Console, folder: RunFolder, run: store.StoredTrials) -> None:
-    """The best rates of each agent; the whole grid goes to grid.csv once every trial is finished."""
+    """The best rates of each agent; the whole grid goes to grid.csv once all of them are decided."""
     planned = store.planned_combinations(run.manifest["config"])
     repetitions = run.manifest["config"]["size"]["repetitions"]
-    points = store.grid_points(list(run.trials.values()), planned, repetitions)
+    points = store.grid_points(list(run.trials.values()), planned, repetitions, folder.races())
     table = Table("setting", "agent", "best rates", "mean total return", "combinations", "trials", box=None)
     for point in points:
         if point.best:
@@ -299,10 +305,10 @@ def show_grid(console: Console, folder: RunFolder, run: store.StoredTrials) -> N
             trials = f"{sum(p.repetitions for p in same)} of {len(same) * repetitions}"
             table.add_row(point.setting, point.agent, rates_text(point.rates), mean, str(len(same)), trials)
     if table.rows:
-        console.print(table)
+        console.print(table, markup=False)
     decided = {(point.setting, point.agent) for point in points if point.best}
     if decided == set(planned) and not run.problems:
-        store.write_new(folder.path / "grid.csv", store.grid_to_csv(points))
+        cli.write_atomic(folder.path / "grid.csv", store.grid_to_csv(points))
 
 
 def show_plan(
@@ -329,9 +335,11 @@ def show_plan(
         size = f"{group[0].tasks} x {group[0].steps}"
         table.add_row(setting, agent, rates, str(len(group)), size, str(len(left)), duration(each.seconds))
     console.print(
-        f"{config.title}: {len(trials)} trials, {todo} to do, results in {folder.path}", soft_wrap=True
+        f"{config.title}: {len(trials)} trials, {todo} to do, results in {folder.path}",
+        soft_wrap=True,
+        markup=False,
     )
-    console.print(table)
+    console.print(table, markup=False)
     basis = "as measured here" if total.measured else "roughly, from speeds of an ordinary core"
     time_left = duration(total.seconds / workers)
     console.print(

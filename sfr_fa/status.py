@@ -81,7 +81,7 @@ def main(options: Options) -> int:
     for run in statuses:
         counts = (str(run.count(state)) for state in TrialState)
         table.add_row(str(run.path), *counts, f"{run.tasks_done:.0%}")
-    console.print(table)
+    console.print(table, markup=False)
     problems = [run.problem for run in statuses if run.problem]
     for run in statuses:
         for key, entry in run.trials.items():
@@ -89,7 +89,8 @@ def main(options: Options) -> int:
                 problems.append(entry["reason"])
             elif options.trials and entry["state"] != TrialState.FINISHED.value:
                 place = f"{run.path}/{key}"
-                console.print(f"{entry['state']}: {place}, {entry['tasks']} tasks done", soft_wrap=True)
+                sentence = f"{entry['state']}: {place}, {entry['tasks']} tasks done"
+                console.print(sentence, soft_wrap=True, markup=False)
     for problem in problems:
         console.print(f"damaged: {problem}", soft_wrap=True, markup=False)
     if options.json:

@@ -241,8 +241,8 @@ def csv_mutations(content: bytes, rng: random.Random) -> bytes:
 
 Read = Callable[[Path], object]
 COUNTEREXAMPLE = Path(proofs_checks.__file__).parent / "counterexamples/absolute_norm.json"
-PEERS = """environment,agent,seed,utility,linear,steps,discounted_return,training_seconds,seconds
-four-room,SF,0,u,True,0,1.5,2.5,0.5
+PEERS = """environment,agent,seed,train_steps,utility,linear,steps,discounted_return,training_seconds,seconds
+four-room,SF,0,9,u,True,0,1.5,2.5,0.5
 """
 
 

@@ -139,7 +139,7 @@ def gpi_policies_by_name(text: str) -> GpiPolicies:
     if text == "all":
         return all_policies
     name, _, count = text.partition(" ")
-    if name not in RULES or not count.isdigit():
+    if name not in RULES or not count.isdecimal():
         raise InputError(
             f"gpi_policies is {text!r}; it must be 'all', or {', '.join(RULES)} with a number: 'nearest 5'"
         )

@@ -288,7 +288,7 @@ def agent_spec(agent: Any) -> AgentSpec:
             raise InputError(
                 f"there is no agent {agent!r}; the agents are {', '.join(AGENT_SPECS)}, or module:ROW"
             ) from None
-        except (ImportError, AttributeError) as error:
+        except (ImportError, AttributeError, ValueError, TypeError) as error:  # an empty or relative name
             raise InputError(f"there is no agent {agent!r}: {error}") from None
     if not isinstance(found, AgentSpec):
         raise InputError(f"agent is {agent!r}; it must be a name ({', '.join(AGENT_SPECS)}) or an AgentSpec")

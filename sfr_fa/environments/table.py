@@ -8,11 +8,13 @@ the exact values of `sfr_theory.solve`.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import gymnasium
 import numpy as np
+from gymnasium import wrappers
 
 from sfr_fa.arrays import FloatArray, finite_array
 from sfr_fa.environments.world_env import WorldEnv
@@ -22,6 +24,19 @@ from sfr_fa.tasks import TaskOrFunction, as_task, rewards_of
 from sfr_theory.arithmetic import float_array
 from sfr_theory.errors import InputError
 from sfr_theory.mdp import FiniteMDP
+
+HARMLESS = (
+    wrappers.OrderEnforcing,
+    wrappers.PassiveEnvChecker,
+    wrappers.TimeLimit,
+    wrappers.HumanRendering,
+    wrappers.RenderCollection,
+    wrappers.RecordVideo,
+    wrappers.RecordEpisodeStatistics,
+)
+"""Wrappers that change neither states nor actions nor rewards."""
+TRIAL_STEPS, TRIAL_EPISODE = 5_000, 100
+"""How long an environment is watched for a step that its table does not list; some are rare."""
 
 
 class TableEnv(WorldEnv[TableWorld]):
@@ -51,6 +66,8 @@ class TableEnv(WorldEnv[TableWorld]):
         kernel = float_array(mdp.kernel)
         S, A, _, F = kernel.shape
         states, features = (S - 1, F - 1) if ends else (S, F)
+        if not states:
+            raise InputError("ends=True says that the last state is the end; this mdp has no other state")
         if kernel[:states, ..., features:].any():
             raise InputError("ends=True says that only the last state shows the last feature; others do here")
         rows, outcomes = np.nonzero(kernel[:states].reshape(states * A, -1))
@@ -78,10 +95,9 @@ class TableEnv(WorldEnv[TableWorld]):
 
     def rewards(self, task: TaskOrFunction) -> FloatArray:
         """R(phi) of every feature of `mdp`, as `sfr_theory` takes it; after the end nothing is earned."""
-        earned = np.array(rewards_of(as_task(task), self._vectors))
         if self._ends:
-            earned[-1] = 0.0
-        return earned
+            return np.append(rewards_of(as_task(task), self._vectors[:-1]), 0.0)
+        return np.array(rewards_of(as_task(task), self._vectors))
 
     @staticmethod
     def from_gymnasium(
@@ -94,20 +110,59 @@ class TableEnv(WorldEnv[TableWorld]):
         """Of the table `env.unwrapped.P`, with features(state, action, next state, reward).
 
         It starts where `env` starts (`initial_state_distrib`), and is cut off where `env` is (TimeLimit).
-        gamma is that of `mdp`, for exact solutions.
+        gamma is that of `mdp`, for exact solutions. A copy of `env` is tried for some random steps, to see
+        whether it follows its table.
         """
         mdp = FiniteMDP.from_gymnasium(env, features, gamma)
         start = getattr(env.unwrapped, "initial_state_distrib", None)
         if start is None:
             raise InputError(f"{env} has no initial_state_distrib; use TableEnv(mdp, start, ends=True)")
-        limit = env.spec.max_episode_steps if env.spec is not None else None
+        limit = _time_limit(env)
+        _check_steps(env)
         return TableEnv(mdp, start, ends=True, task=task, episode_steps=limit)
+
+
+def _time_limit(env: gymnasium.Env[Any, Any]) -> int | None:
+    """The shortest of its time limits; wrappers that do something that the table does not say are refused."""
+    limits = [env.spec.max_episode_steps] if env.spec is not None else []
+    while isinstance(env, gymnasium.Wrapper):
+        if not isinstance(env, HARMLESS):
+            raise InputError(
+                f"the environment has the wrapper {type(env).__name__}, whose work is not in the table P; "
+                f"leave it out"
+            )
+        if isinstance(env, wrappers.TimeLimit):
+            limits.append(env._max_episode_steps)
+        env = env.env
+    return min((limit for limit in limits if limit is not None and limit > 0), default=None)
+
+
+def _check_steps(env: gymnasium.Env[Any, Any]) -> None:
+    """Refuse an environment that makes a step that is not in its table."""
+    walker: Any = copy.copy(env.unwrapped)
+    walker.render_mode = None
+    rng = np.random.default_rng(0)
+    ended = True
+    for number in range(TRIAL_STEPS):
+        if ended or number % TRIAL_EPISODE == 0:
+            state, _ = walker.reset(seed=number)
+        if not isinstance(state, (int, np.integer)):
+            return  # it shows something else than the number of its state
+        action = int(rng.integers(len(walker.P[state])))
+        after, reward, ended, truncated, _ = walker.step(action)
+        if not any(p > 0 and (after, reward, ended) == tuple(what) for p, *what in walker.P[state][action]):
+            raise InputError(
+                f"{env} does not follow its table: a step from state {state} with action {action} led to "
+                f"state {after} with reward {reward}, which P[{state}][{action}] does not list; "
+                f"make it without the option that changes its steps"
+            )
+        state, ended = after, ended or truncated
 
 
 def _chances(start: Any, states: int) -> FloatArray:
     """The probabilities of the first state."""
-    if isinstance(start, (int, np.integer)):
-        if not 0 <= start < states:
+    if isinstance(start, (int, np.integer, np.bool_)):
+        if isinstance(start, (bool, np.bool_)) or not 0 <= start < states:
             raise InputError(f"start is {start}; it must be a state from 0 to {states - 1}")
         return np.eye(states)[start]
     chances = finite_array(start, "start", ("states",))

@@ -129,7 +129,7 @@ def thing(what: str, name: str) -> Any:
         return NAMES[what][name]
     try:
         return getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError) as error:
+    except (ImportError, AttributeError, ValueError, TypeError) as error:  # an empty or relative name
         raise InputError(f"{what} is {name!r}, which cannot be found: {error}") from None
 
 
@@ -148,12 +148,20 @@ def plain(value: Any, name: str) -> Any:
     raise InputError(f"{name} is {value!r}; a config holds numbers, text, lists and dictionaries")
 
 
+def check_text(value: Any, name: str) -> None:
+    if not isinstance(value, str):
+        raise InputError(f"{name} is {value!r}; it must be text")
+
+
 class _Plain:
     """A dataclass whose fields are what JSON can hold."""
 
     def __post_init__(self) -> None:
         for entry in fields(self):  # type: ignore[arg-type]
-            object.__setattr__(self, entry.name, plain(getattr(self, entry.name), entry.name))
+            value = plain(getattr(self, entry.name), entry.name)
+            if entry.type == "str":
+                check_text(value, entry.name)
+            object.__setattr__(self, entry.name, value)
 
 
 class _Named(_Plain):
@@ -208,8 +216,13 @@ class Setting(_Named):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0 <= self.gamma < 1:
-            raise InputError(f"gamma of {self.name} is {self.gamma}; it must be at least 0 and below 1")
+        if not isinstance(self.gamma, (int, float)) or not 0 <= self.gamma < 1:
+            raise InputError(f"gamma of {self.name} is {self.gamma!r}; it must be at least 0 and below 1")
+        if not isinstance(self.limit_is_terminal, bool | None):
+            raise InputError(
+                f"limit_is_terminal of {self.name} is {self.limit_is_terminal!r}; it must be True, False or "
+                f"None"
+            )
         check_epsilon(self.named("epsilon"), f"epsilon of {self.name}")
 
     def make_environment(self) -> gymnasium.Env[Any, Any]:
@@ -345,7 +358,7 @@ class Trial:
     def modules(self) -> tuple[str, ...]:
         """Those that it names as "module:attribute"."""
         named = {**vars(self.setting), **vars(self.agent)}
-        values = (named[name] for name in OWN if isinstance(named.get(name), str))
+        values = (named[name] for name in (*OWN, "agent") if isinstance(named.get(name), str))
         return tuple(sorted({value.partition(":")[0] for value in values if ":" in value}))
 
     def to_json(self) -> dict[str, Any]:
@@ -411,8 +424,18 @@ class ExperimentConfig:
     """Its tasks and iterations are the profile's."""
 
     def __post_init__(self) -> None:
-        if self.name != file_name(self.name) or not self.name:
-            raise InputError(f"name is {self.name!r}; it becomes a folder: letters, digits, - . _ only")
+        check_text(self.title, "title")
+        if not isinstance(self.profiles, Mapping):
+            raise InputError(f"profiles is {self.profiles!r}; it must be a dictionary of Profile by name")
+        for what, name in (("name", self.name), *(("the name of a profile", name) for name in self.profiles)):
+            check_text(name, what)
+            if name != file_name(name) or not name:
+                raise InputError(f"{what} is {name!r}; it becomes a folder: letters, digits, - . _ only")
+        for name, size in self.profiles.items():
+            if not isinstance(size, Profile):
+                raise InputError(
+                    f"profile {name} is {size!r}; it must be a Profile(tasks, steps, repetitions)"
+                )
         object.__setattr__(self, "seed", check_seed(self.seed))
         if not self.parts or not all(part.agents for part in self.parts):
             raise InputError(f"{self.name} has a part without agents, or no parts at all")

@@ -25,6 +25,7 @@ from sfr_fa.arrays import FloatArray
 from sfr_fa.runs import publish, store
 from sfr_fa.runs.publish import TrialRecord
 from sfr_fa.runs.store import GridPoint, canonical_json, digest, planned_combinations
+from sfr_fa.runs.wording import rate_text
 from sfr_theory.errors import InputError
 from sfr_theory.reading import input_errors, known_content
 
@@ -208,7 +209,7 @@ def _run(path: Path, finished: publish.Finished) -> Run:
     notes += _changed_modules(records)
     lost, absent = _missing(config, records)
     points = store.grid_points(
-        list(records), store.planned_combinations(config), config["size"]["repetitions"]
+        list(records), store.planned_combinations(config), config["size"]["repetitions"], finished.races
     )
     agents, unfinished = _at_best_rates(config, usable, points)
     return Run(
@@ -267,7 +268,7 @@ def _missing(config: Mapping[str, Any], records: Collection[TrialRecord]) -> tup
         for agent in part["agents"]:
             name = agent["label"]
             if labels.count(name) > 1 and (setting, name) in begun:
-                name += f" (rate {agent['learning_rate']:g})"
+                name += f" (rate {rate_text(agent['learning_rate'])})"
             lost = tuple(k for k in every if (setting, canonical_json(agent), k) not in there)
             if len(lost) == len(every):
                 absent.setdefault(setting, []).append(name)

@@ -3,7 +3,7 @@
     RESULTS/NAME.csv    one row per task: setting, agent, rates, repetition, task, total_return
     RESULTS/NAME.json   the manifest: the config; for every trial its seconds, what it ran on (versions,
                         commit) and the digests of its tasks and of the table that the run wrote; the digest
-                        of NAME.csv
+                        of NAME.csv; which agents had their rates raced
 
 A run keeps a folder of trials while it goes on; this is what is kept of it. Numbers are written so that they
 are read back exactly. Publishing again adds the trials that are new, also those of agents that the config has
@@ -25,11 +25,11 @@ from typing import Any
 import tyro
 
 from sfr_fa.runs import store
-from sfr_fa.runs.store import TrialResult, canonical_json, digest, first_difference
+from sfr_fa.runs.store import RunFolder, TrialResult, canonical_json, digest, first_difference
 from sfr_fa.runs.wording import rate_text
 from sfr_theory import cli
 from sfr_theory.errors import InputError
-from sfr_theory.reading import known_content, read_bytes
+from sfr_theory.reading import input_errors, known_content, read_bytes
 
 FORMAT = "sfr-published"
 COLUMNS = ("setting", "agent", "rates", "repetition", "task", "total_return")
@@ -65,6 +65,8 @@ class Finished:
     """Where the run was started."""
     records: Mapping[str, TrialRecord]
     problems: tuple[str, ...] = ()
+    races: store.Places = frozenset()
+    """Agents whose rates were raced, not tried in all repetitions."""
 
 
 def planned(config: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -112,7 +114,13 @@ def _from_folder(folder: Path) -> Finished:
                 problems.append(f"{folder / key} {problem}; it is left out")
             else:
                 records[key] = _record(trial, read.trials[key])
-    return Finished(read.manifest["config"], read.manifest["provenance"], records, tuple(problems))
+    return Finished(
+        read.manifest["config"],
+        read.manifest["provenance"],
+        records,
+        tuple(problems),
+        RunFolder(folder).races(),
+    )
 
 
 def _record(trial: Mapping[str, Any], result: TrialResult) -> TrialRecord:
@@ -205,7 +213,7 @@ def write(finished: Finished, path: Path) -> None:
     manifest = {
         "format": FORMAT, "version": store.VERSION, "config": finished.config,
         "provenance": finished.provenance, "csv_sha256": digest(table), "provenances": provenances,
-        "trials": trials,
+        "trials": trials, **({"races": sorted(finished.races)} if finished.races else {}),
     }  # fmt: skip
     cli.write_atomic(table_path(path), table)
     cli.write_atomic(manifest_path(path), store.signed(manifest))
@@ -225,7 +233,10 @@ def read(path: Path) -> Finished:
         returns = _returns(content)
         records = (_published(entry, manifest, returns) for entry in manifest["trials"])
         return Finished(
-            manifest["config"], manifest["provenance"], {record.key: record for record in records}
+            manifest["config"],
+            manifest["provenance"],
+            {record.key: record for record in records},
+            races=store.places(manifest.get("races", ())),
         )
 
 
@@ -277,7 +288,8 @@ def merged(old: Finished, new: Finished) -> Finished:
                 f"{key} differs from what is published; publish to another folder (--output), or remove the "
                 f"published table if it is wrong"
             )
-    return Finished(config, old.provenance, {**old.records, **new.records})
+    records = {**old.records, **new.records}
+    return Finished(config, old.provenance, records, races=old.races | new.races)
 
 
 def _joined(old: Mapping[str, Any], new: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -320,15 +332,26 @@ def main(options: Options) -> int:
         raise InputError("name at least one folder of a run, such as results/racer/paper")
     cli.require_writable(str(Path(options.output) / "any"))
     for name in options.runs:
+        with input_errors(Path(name)):
+            profiles = sorted(manifest.parent for manifest in Path(name).glob("*/manifest.json"))
+        if profiles:
+            raise InputError(
+                f"{name} holds {len(profiles)} profiles; name one: {', '.join(map(str, profiles))}"
+            )
         new = from_folder(Path(name))
         if new.problems:
             more = f" (and {len(new.problems) - 1} more)" if len(new.problems) > 1 else ""
             raise InputError(f"{new.problems[0]}{more}; nothing of {name} was published")
         path = Path(options.output) / new.config["name"]
         known = read(path) if manifest_path(path).is_file() else None
+        if known is None and table_path(path).exists():
+            raise InputError(
+                f"{table_path(path)} has no {manifest_path(path).name} that says what it is; restore that, "
+                f"or move the table away to have it written again"
+            )
         whole = merged(known, new) if known else new
         added = len(whole.records) - (len(known.records) if known else 0)
-        if added:
+        if added or (known and whole.races != known.races):
             write(whole, path)
         print(f"{table_path(path)}: {added} added, {len(whole.records)} trials in all")
     return 0

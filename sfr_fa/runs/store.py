@@ -1,6 +1,8 @@
 """Results on disk: a folder per run, two files per trial, each of them checked before it is believed.
 
     <run>/manifest.json                   the config as data, its trials, and where the run was started
+    <run>/race.json                       which agents were given to --race, if any
+    <run>/grid.csv                        all combinations of rates, once they are decided
     <run>/<trial>.csv                     one row per task
     <run>/<trial>.json                    the trial, digests, where it was finished, seconds per task
     <run>/unfinished/<trial>.task-0007.*  the state after seven tasks; the last two are kept
@@ -8,8 +10,9 @@
     <run>/features/<name>.safetensors     learned features, shared by the trials of a repetition
 
 A trial is finished when its JSON is there: it is written last and holds the SHA-256 of the CSV. Files appear
-whole or not at all (written under another name, then renamed) and are never replaced by other content. Times
-are in the JSON only, under a digest of their own, so that all else can be compared bit for bit.
+whole or not at all (written under another name, then renamed) and are never replaced by other content, but
+for grid.csv, which follows from the others, and race.json, which grows. Times are in the JSON only, under a
+digest of their own, so that all else can be compared bit for bit.
 """
 
 from __future__ import annotations
@@ -41,7 +44,7 @@ from sfr_theory.atomic import is_half_written, output_errors, write_atomic
 from sfr_theory.errors import InputError, in_short
 from sfr_theory.reading import known_content, read_bytes, read_json
 
-RUN_FORMAT, TRIAL_FORMAT, VERSION = "sfr-run", "sfr-trial", 1
+RUN_FORMAT, TRIAL_FORMAT, RACE_FORMAT, VERSION = "sfr-run", "sfr-trial", "sfr-race", 1
 SUFFIX = ".safetensors"
 """Of checkpoints and learned features (sfr_fa.agents.checkpoint)."""
 CREDENTIALS = "credentials-"
@@ -194,6 +197,15 @@ def rows_from_csv(content: bytes, path: Path) -> tuple[TaskRow, ...]:
 
 # --- A run -------------------------------------------------------------------------------------------
 
+Places = frozenset[tuple[str, str]]
+"""Agents in settings: (setting, label)."""
+
+
+def places(pairs: Iterable[Sequence[str]]) -> Places:
+    """As read from JSON, where they are lists."""
+    return frozenset((str(setting), str(label)) for setting, label in pairs)
+
+
 ORDER_SECONDS = 3600.0
 """Workers look for an order to stop after every task, and few tasks take so long."""
 
@@ -229,6 +241,7 @@ class RunFolder:
                 )
             with output_errors(path):
                 shutil.rmtree(self.unfinished, ignore_errors=True)  # what another config has begun
+                self._race_path.unlink(missing_ok=True)
                 path.unlink()
         if self.path.exists() and any(self.path.rglob("*.csv")):
             raise InputError(f"{self.path} holds results but no manifest.json that says what they are")
@@ -249,6 +262,25 @@ class RunFolder:
                 if "\0" in key or not Path(key).parts or Path(key).is_absolute() or ".." in Path(key).parts:
                     raise ValueError(f"{key!r} is no name of a trial")
             return content
+
+    @property
+    def _race_path(self) -> Path:
+        return self.path / "race.json"
+
+    def races(self) -> Places:
+        """The agents that were given to --race: elsewhere a repetition that is missing is just missing."""
+        if not self._race_path.exists():
+            return frozenset()
+        content = read_signed(self._race_path, RACE_FORMAT)
+        with known_content(self._race_path, "sfr_fa.run"):
+            return places(content["agents"])
+
+    def add_races(self, agents: Places) -> None:
+        """Say that these agents race, for whoever judges the grid later."""
+        known = self.races()
+        if not agents <= known:
+            content = {"format": RACE_FORMAT, "version": VERSION, "agents": sorted(known | agents)}
+            write_atomic(self._race_path, signed(content), durable=True)
 
     # --- Finished trials
 
@@ -321,7 +353,7 @@ class RunFolder:
         found = {}
         for path in _listed(place.parent, f"{place.name}.task-*{SUFFIX}"):
             number = path.name.removeprefix(f"{place.name}.task-").removesuffix(SUFFIX)
-            if number.isdigit():
+            if number.isdecimal():
                 found[int(number)] = path
         return dict(sorted(found.items(), reverse=True))
 
@@ -535,13 +567,13 @@ def planned_combinations(config: Mapping[str, Any]) -> Counter[tuple[str, str]]:
 
 
 def grid_points(
-    results: Sequence[Any], planned: Mapping[tuple[str, str], int], repetitions: int
+    results: Sequence[Any], planned: Mapping[tuple[str, str], int], repetitions: int, races: Places
 ) -> tuple[GridPoint, ...]:
     """All combinations of rates, and for each agent the one with the highest mean total return.
 
     A result says what its `trial` was, its `total_return`, its `seconds` and whether it `diverged`.
-    `planned` says how many combinations each agent has: a grid of which some were not run has no winner yet.
-    Nor has one with unequal numbers of repetitions, unless they are those of a finished race.
+    `planned` says how many combinations each agent has: a grid of which some were not run, or not in all
+    repetitions, has no winner yet, unless it is one of the `races` and that is finished.
     """
     groups: dict[tuple[str, str], dict[str, list[Any]]] = {}
     for result in results:
@@ -549,19 +581,16 @@ def grid_points(
         groups.setdefault(place, {}).setdefault(canonical_json(result.trial["rates"]), []).append(result)
     points: list[GridPoint] = []
     for (setting, agent), combinations in groups.items():
-        most = max(map(len, combinations.values()))
         means = {
             rates: float(np.mean([trial.total_return for trial in trials]))
             for rates, trials in combinations.items()
         }
-        complete = len(combinations) == planned[setting, agent] and all(
-            len(trials) == most for trials in combinations.values()
-        )
+        all_begun = len(combinations) == planned[setting, agent]
         candidates = [r for r, trials in combinations.items() if not any(t.diverged for t in trials)]
         winner, dropped = None, {}
-        if complete:
+        if all_begun and all(len(trials) == repetitions for trials in combinations.values()):
             winner = max(candidates, key=lambda r: means[r], default=None)
-        elif len(combinations) == planned[setting, agent] and repetitions > 1:
+        elif all_begun and (setting, agent) in races:
             race = plan(
                 {rates: returns_by_repetition(trials) for rates, trials in combinations.items()},
                 rounds_of(repetitions),

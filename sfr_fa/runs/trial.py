@@ -17,16 +17,20 @@ which takes less time than storing millions of states, and its path is retraced.
 
 from __future__ import annotations
 
+import ast
 import functools
 import importlib.metadata
+import importlib.util
 import platform
 import subprocess
 import sys
+import sysconfig
 import traceback
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -353,6 +357,8 @@ def _task_json(task: Task) -> Any:
 # --- Where a result comes from -----------------------------------------------------------------------
 
 PACKAGES = ("numpy", "scipy", "numba", "torch", "gymnasium")
+OURS = ("sfr_theory", "sfr_fa", "experiments")
+INSTALLED = tuple(sysconfig.get_path(kind) for kind in ("stdlib", "purelib", "platlib"))
 
 
 @functools.cache
@@ -373,9 +379,43 @@ def provenance(engine: str) -> dict[str, Any]:
 
 
 def _sources(modules: Iterable[str]) -> dict[str, str]:
-    """Digests of the files of modules, by which a change between trials is noticed."""
-    files = ((name, getattr(sys.modules.get(name), "__file__", None)) for name in modules)
-    return {name: sha256(read_bytes(Path(file))).hexdigest()[:16] for name, file in files if file}
+    """Digests of the files of modules, and of what they import from their folder.
+
+    By them a change between trials is noticed.
+    """
+    digests: dict[str, str] = {}
+    waiting = list(modules)
+    while waiting:
+        name = waiting.pop()
+        file = getattr(sys.modules.get(name), "__file__", None)
+        if file and name not in digests:
+            source = read_bytes(Path(file))
+            digests[name] = sha256(source).hexdigest()[:16]
+            waiting += _imports(name, Path(file), source)
+    return dict(sorted(digests.items()))
+
+
+def _imports(name: str, path: Path, source: bytes) -> Iterator[str]:
+    """What a module may import from the folder of its top package; others have a version or a commit."""
+    depth = name.count(".") + (path.name == "__init__.py")
+    folder = path.parents[min(depth, len(path.parents) - 1)]
+    try:
+        nodes = list(ast.walk(ast.parse(source)))
+    except (SyntaxError, ValueError):  # compiled, or changed since it was imported
+        return
+    names: list[str] = []
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            package = sys.modules[name].__package__ if node.level else None
+            start = importlib.util.resolve_name("." * node.level + (node.module or ""), package)
+            names += [start, *(f"{start}.{alias.name}" for alias in node.names)]
+    for found in (whole for name in names for whole in accumulate(name.split("."), "{}.{}".format)):
+        file = Path(getattr(sys.modules.get(found), "__file__", None) or "/")
+        known = found.partition(".")[0] in OURS or any(map(file.is_relative_to, INSTALLED))
+        if file.is_relative_to(folder) and not known:
+            yield found
 
 
 def _commit() -> str | None:
@@ -389,7 +429,7 @@ def _commit() -> str | None:
 
     try:
         git("ls-files", "--error-unmatch", "--", Path(__file__).name)  # installed inside another repository?
-        sources = (":/sfr_theory", ":/sfr_fa", ":/experiments")
+        sources = (f":/{package}" for package in OURS)
         changed = git("status", "--porcelain", "--untracked-files=no", "--", *sources)
         return git("rev-parse", "HEAD") + ("+" if changed else "")
     except (OSError, subprocess.SubprocessError):

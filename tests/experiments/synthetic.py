@@ -7,6 +7,7 @@ import numpy as np
 
 from sfr_fa.runs.load import load
 from sfr_fa.runs.store import TIMES, RunFolder, TaskRow, digest
+from sfr_fa.runs.wording import rate_text
 
 PROVENANCE = {
     "engine": "compiled",
@@ -34,7 +35,7 @@ def rates_of(setup):
 
 
 def key_of(place, setup, repetition):
-    rates = "_".join(f"{value:g}" for value in rates_of(setup).values())
+    rates = "_".join(map(rate_text, rates_of(setup).values()))
     return f"{place['name']}/{setup['label'].replace(' ', '_')}/{rates}/rep-{repetition:02d}"
 
 

@@ -47,9 +47,26 @@ def test_what_is_there_is_not_run_again(tmp_path, monkeypatch):
     assert path.read_bytes() == before
 
 
+@pytest.mark.parametrize(
+    ("changes", "place"), [({"train_steps": 12}, "--train-steps 12"), ({"few_steps": 3}, "--few-steps 3")]
+)
+def test_results_of_other_sizes_are_not_taken_for_its_own(changes, place, tmp_path):
+    path = tmp_path / "peers.csv"
+    peers.write_rows([peers.Row("sea", "SFR", 0, 9, "new weights 1", True, 2, 1.0, 1.0, 1.0)], path)
+    with refused("peers.csv", place, "another --output", unchanged=path.read_bytes):
+        peers.main(options(path, **changes))
+
+
+def test_another_table_is_not_written_over(tmp_path):
+    path = tmp_path / "precious.csv"
+    path.write_text("name,value\n")
+    with refused("precious.csv", "columns", unchanged=path.read_bytes):
+        peers.main(options(path))
+
+
 def test_means_and_intervals_are_over_seeds():
     def row(seed, utility, earned):
-        return peers.Row("sea", "SFR", seed, utility, True, 0, earned, 2.0, 0.0)
+        return peers.Row("sea", "SFR", seed, 9, utility, True, 0, earned, 2.0, 0.0)
 
     rows = [row(0, "new weights 1", 1.0), row(0, "new weights 2", 3.0), row(1, "new weights 1", 4.0)]
     # Means of the seeds are 2 and 4; Student's t with one degree of freedom is 12.706.

@@ -76,6 +76,7 @@ def test_the_score_adds_up_and_the_followed_policy_is_that_of_gpi():
         ({"tasks": 0}, "--tasks is 0"),
         ({"size": 1}, "--size is 1; it must be 16 to"),
         ({"tasks": 10**30}, "--tasks is 1.*10,000"),
+        ({"output": "watch.mp4"}, "watch.mp4.*GIF"),
     ],
 )
 def test_bad_input(changes, message):

@@ -97,6 +97,6 @@ def test_names():
     assert gpi_policies_by_name("all") is all_policies
     assert gpi_policies_by_name("nearest 5") == Nearest(5)
     assert gpi_policies_by_name("bound 5") == Bound(5) != Nearest(5)
-    for text in ("", "nearest", "nearest x", "best 5", "recent 0"):
+    for text in ("", "nearest", "nearest x", "best 5", "recent 0", "nearest ²"):
         with pytest.raises(InputError):
             gpi_policies_by_name(text)

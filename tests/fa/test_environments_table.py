@@ -5,10 +5,11 @@ from types import SimpleNamespace
 import gymnasium
 import numpy as np
 import pytest
+from gymnasium.wrappers import TimeLimit, TransformReward
 
 from sfr_fa.engines import make_engine
 from sfr_fa.environments.table import TableEnv
-from sfr_fa.tasks import LinearTask
+from sfr_fa.tasks import LinearTask, TableTask
 from sfr_theory.mdp import FiniteMDP
 from sfr_theory.solve import optimal
 from tests.refusals import refused
@@ -20,6 +21,10 @@ def lake(**options):
     return TableEnv.from_gymnasium(
         env, lambda s, a, after, reward: [float(cells[after] == b"H"), float(cells[after] == b"G")], gamma=0.9
     )
+
+
+def reward_as_feature(env):
+    return TableEnv.from_gymnasium(env, lambda s, a, after, reward: [reward])
 
 
 def two_states(**changes):
@@ -62,6 +67,12 @@ def test_an_episode_ends_where_that_of_gymnasium_ends():
     assert shown == {(0, 0), (1, 0), (0, 1)}
 
 
+@pytest.mark.parametrize(("inner", "outer", "limit"), [(100, 7, 7), (7, 100, 7)])
+def test_the_shortest_time_limit_counts(inner, outer, limit):
+    env = TimeLimit(gymnasium.make("FrozenLake-v1", max_episode_steps=inner), outer)
+    assert reward_as_feature(env).episode_steps == limit
+
+
 def test_the_exact_values_are_learned():
     frozen = np.array(
         [s not in (5, 7, 11, 12, 15) for s in range(16)]
@@ -79,9 +90,11 @@ def test_nothing_is_earned_after_the_end():
     """Each step costs 1, by a function that would charge for ever: n steps to go are worth -sum g^k."""
     env = lake()
     assert env.rewards(lambda phi: 0 * phi[..., 0] - 1).tolist() == [-1, -1, -1, 0]
-    earned = np.array([1.0, 2.0, 3.0, 4.0])
-    assert env.rewards(SimpleNamespace(reward=lambda phi: earned)).tolist() == [1, 2, 3, 0]
-    assert earned[-1] == 4  # the task's own array
+    cliff = reward_as_feature(gymnasium.make("CliffWalking-v1"))  # where no step shows 0, as the end does
+    assert cliff.rewards(TableTask(cliff.feature_space, [1.0, 2.0])).tolist() == [1, 2, 0]
+    forever, earned = two_states(), np.array([1.0, 2.0])
+    forever.rewards(SimpleNamespace(reward=lambda phi: earned))[-1] = 0
+    assert earned[-1] == 2  # the task's own array
     last = optimal(env.mdp, env.rewards(lambda phi: phi[..., 1] - 1)).q[14].max()  # next to the goal
     assert -1 < last < 0
 
@@ -101,7 +114,15 @@ def test_both_engines_walk_the_same_path():
         (lambda: TableEnv("lake"), "mdp", "FiniteMDP"),
         (lambda: TableEnv(FiniteMDP(two_states().mdp.kernel, 0.5)), "mdp", "feature_vectors"),
         (lambda: two_states(start=2), "start", "0 to 1"),
+        (lambda: two_states(start=True), "start is True", "0 to 1"),
         (lambda: two_states(start=[0.5, 0.4]), "start", "sum to 1"),
+        (lambda: TableEnv(FiniteMDP(np.ones((1, 1, 1, 1)), 0.5, [[0.0]]), ends=True), "ends", "no other"),
+        (
+            lambda: reward_as_feature(TransformReward(gymnasium.make("FrozenLake-v1"), abs)),
+            "TransformReward",
+            "leave it out",
+        ),
+        (lambda: reward_as_feature(gymnasium.make("Taxi-v4", fickle_passenger=True)), "state", "option"),
         (lambda: two_states(ends=True), "ends", "last feature"),
         (lambda: TableEnv.from_gymnasium(gymnasium.make("CartPole-v1"), lambda *_: [0]), "P", "tabular"),
     ],

@@ -478,6 +478,26 @@ def test_a_race_gives_repetitions_only_to_rates_that_can_win(tmp_path, capsys):
     assert capsys.readouterr().out.count("failed: general/SF/alpha_0.005/rep-00") == 1
 
 
+def test_a_grid_is_decided_by_all_repetitions_or_by_a_race(tmp_path):
+    agents = 'AgentSetup("SF", "SF", learning_rate=1e-9), AgentSetup("SF", "SF", learning_rate=1e30),'
+    config = write_config(tmp_path / "c.py", agents=agents, repetitions=3)
+    folder = tmp_path / "r/tiny/smoke"
+
+    def is_decided(**options):
+        assert run_config(config, tmp_path / "r", **options) == 0
+        assert publish.main(publish.Options((str(folder),), str(tmp_path))) == 0
+        decided = {any(point.best for point in load(path).grid) for path in (folder, tmp_path / "tiny")}
+        assert decided == {(folder / "grid.csv").exists()}
+        return decided.pop()
+
+    assert not is_decided(repetitions=(0, 1)), "equally many, but not all"
+    assert not is_decided(learning_rates=(1e-9,)), "what a race would leave, but nobody asked for one"
+    assert is_decided(race=True), "now it is one, though nothing is left to run"
+    raced = (folder / "grid.csv").read_text()
+    assert is_decided(), "the whole grid"
+    assert (folder / "grid.csv").read_text() != raced
+
+
 def test_a_trial_that_fails_is_run_once_in_a_race(tmp_path, capsys, monkeypatch):
     started = []
 
@@ -656,6 +676,13 @@ def test_curves_for_tensorboard(config, tmp_path):
     assert b"return" in events[0].read_bytes()
 
 
+def test_curves_cannot_be_below_a_file(config, tmp_path):
+    (tmp_path / "curves").touch()
+    with refused("curves"):
+        run_config(config, tmp_path / "r", tensorboard=str(tmp_path / "curves"))
+    assert not (tmp_path / "r").exists()
+
+
 def test_status_of_finished_stopped_and_running_trials(config, tmp_path, capsys):
     folder = crash_after(config, tmp_path / "r", 6)
     with folder.working_on("general/SFR/alpha_0.005/rep-00"):
@@ -673,6 +700,21 @@ def test_status_of_finished_stopped_and_running_trials(config, tmp_path, capsys)
     (folder.path / "manifest.json").write_text("{")
     assert status.main(status.Options(str(tmp_path / "r"))) == 1
     assert "manifest.json is not JSON" in capsys.readouterr().out
+
+
+def test_brackets_in_names_are_no_markup(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    label, name = "Q[bold]x[/nope]", "[red]r[/nope]"
+    agents = "".join(f'AgentSetup("{label}", "Q", learning_rate={rate}), ' for rate in (0.1, 0.01))
+    config = Path(write_config(tmp_path / "c.py", agents=agents))
+    config.write_text(config.read_text().replace("A tiny experiment", label))
+    # Its title, then a row for each rate; its title, then a row of the best ones.
+    for options, times in (({"dry_run": True}, 3), ({}, 2)):
+        assert run_config(str(config), name, **options) == 0
+        assert capsys.readouterr().out.count(label) == times
+    (tmp_path / name / "tiny/smoke/general/Q_bold_x__nope_/alpha_0.1/rep-00.json").unlink()
+    assert status.main(status.Options(name, trials=True)) == 0
+    assert capsys.readouterr().out.count(name) == 2
 
 
 @pytest.mark.slow  # compiles a kernel

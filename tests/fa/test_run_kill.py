@@ -4,6 +4,7 @@
 """
 
 import json
+import math
 import os
 import pty
 import re
@@ -246,8 +247,11 @@ def test_a_scheduler_that_is_not_there(tmp_path):
     assert not list(RunFolder(tmp_path / "r").path.rglob("*.csv"))
 
 
-@pytest.mark.parametrize("changes", [{"kills": 0}, {"profile": "a\0b"}, {"experiment": "a\0b"}])
-def test_the_long_test_refuses_bad_input_before_it_starts(changes):
-    [place] = changes
-    with refused(place if place != "kills" else "--kills"):
+@pytest.mark.parametrize(
+    ("changes", "place"),
+    [({"kills": 0}, "--kills"), ({"profile": "a\0b"}, "profile"), ({"experiment": "a\0b"}, "experiment"),
+     ({"longest_wait": math.nan}, "--longest-wait"), ({"patience": -1.0}, "--patience")],
+)  # fmt: skip
+def test_the_long_test_refuses_bad_input_before_it_starts(changes, place):
+    with refused(place):
         kill_test.main(kill_test.Options(**changes))

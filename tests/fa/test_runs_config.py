@@ -164,6 +164,34 @@ def test_a_bad_config_is_refused_with_a_sentence(tmp_path, text, words):
         load_config(str(path))
 
 
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Setting("x", "racer", "racer", "y"), ("gamma of x", "'y'", "below 1")),
+        (lambda: Setting("x", ":y", "racer", 0.9), ("environment", "':y'")),
+        (lambda: Setting("x", ".y:z", "racer", 0.9), ("environment", "'.y:z'")),
+        (lambda: Setting(5, "racer", "racer", 0.9), ("name is 5", "text")),
+        (lambda: Setting("x", "racer", "racer", 0.9, limit_is_terminal="no"), ("limit_is_terminal", "'no'")),
+        (lambda: AgentSetup("x", ":y"), ("agent", "':y'")),
+        (lambda: AgentSetup("x", "Q", gpi_policies=5), ("gpi_policies is 5", "text")),
+        (lambda: experiment(name=5), ("name is 5", "text")),
+        (lambda: experiment(title=5), ("title is 5", "text")),
+        (lambda: experiment(profiles=5), ("profiles is 5", "dictionary")),
+        (lambda: experiment(profiles={"smoke": 5}), ("smoke", "5", "Profile(")),
+        (lambda: experiment(profiles={"../../x": Profile(1, 1, 1)}), ("profile", "'../../x'", "letters")),
+    ],
+)
+def test_fields_of_other_types_are_refused_by_name(make, words):
+    with refused(*words):
+        make()
+
+
+def experiment(**changes):
+    part = Part(Setting("a", "racer", "racer", 0.9), (AgentSetup("Q", "Q"),))
+    fields = {"name": "mine", "title": "", "parts": (part,), "profiles": {"smoke": Profile(1, 1, 1)}}
+    return ExperimentConfig(**(fields | changes))
+
+
 def test_numbers_of_numpy_are_numbers():
     """Of np.logspace, say: a manifest of JSON must hold them."""
     rates = np.array([0.5, 0.25], dtype=np.float32)

@@ -115,11 +115,12 @@ def test_what_is_missing_is_said_once(tmp_path):
     assert len(run.notes) == 3
 
 
-def test_a_rate_that_was_not_run_is_said(tmp_path):
-    grid = [agent("SF", learning_rate=rate) for rate in (0.1, 0.2)]
+@pytest.mark.parametrize("rate", [0.2, "schedules:slow"])
+def test_a_rate_that_was_not_run_is_said(rate, tmp_path):
+    grid = [agent("SF", learning_rate=rate) for rate in (0.1, rate)]
     lost = {key_of(GENERAL, grid[1], k) for k in range(3)}
     run = runs.load(write_run(tmp_path, "grid", [(GENERAL, grid)], constant, leave_out=lost))
-    assert run.not_run == "Not run: SF (rate 0.2)."
+    assert run.not_run == f"Not run: SF (rate {rate})."
 
 
 def test_an_agent_of_many_rates_that_was_not_run_is_named_once(tmp_path):
@@ -209,3 +210,16 @@ def test_code_of_your_own_that_changed_between_trials_is_named(tmp_path, monkeyp
         [run] = runs.load_all(folder)[0]
         changed = [note for note in run.notes if "rooms_of_mine" in note]
         assert len(changed) == repetition
+
+
+def test_an_agent_of_your_own_and_what_it_imports_are_recorded(tmp_path, monkeypatch):
+    """Of what it imports, that which lies in its folder: packages that are installed have versions."""
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "my_parts").mkdir()
+    (tmp_path / "my_parts/__init__.py").write_text("import json, numpy\nfrom . import inner\n")
+    (tmp_path / "my_parts/inner.py").write_text("from sfr_fa.agents import AGENT_SPECS\n")
+    (tmp_path / "my_row.py").write_text("from my_parts.inner import AGENT_SPECS\nROW = AGENT_SPECS['Q']\n")
+    config = write_config(tmp_path / "mine.py", agents='AgentSetup("Q", "my_row:ROW"),')
+    assert run_config(config, tmp_path / "results") == 0
+    [run] = runs.load_all(tmp_path / "results")[0]
+    assert list(run.trials[0].provenance["modules"]) == ["my_parts", "my_parts.inner", "my_row"]

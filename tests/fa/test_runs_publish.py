@@ -246,3 +246,15 @@ def test_without_a_folder_there_is_a_sentence(tmp_path):
         command(output=tmp_path)
     with refused("cannot read"):
         command(tmp_path, output=tmp_path)
+
+
+def test_a_folder_of_profiles_is_refused_by_their_names(folder, tmp_path):
+    with refused("profile", str(folder)):
+        command(folder.parent, output=tmp_path)
+
+
+def test_a_table_without_its_manifest_is_not_written_over(folder, tmp_path):
+    table = tmp_path / "mine.csv"
+    table.write_text("precious")
+    with refused("mine.csv", "mine.json", "move", unchanged=table.read_text):
+        command(folder, output=tmp_path)
