@@ -19,8 +19,8 @@ steps.
 Features of which SFR and SF are told the set are collected with 20,000 steps of random actions, which are not
 counted. Processor time of GPI-LS includes the evaluations of its own policies, by which it chooses weights.
 
-With 4,500 steps all of it takes about half an hour on one core; --train-steps 30000 --output FILE gives everybody
-more.
+With 4,500 steps all of it takes about half an hour on one core; --train-steps 30000 --output FILE gives
+everybody more.
 """
 
 from __future__ import annotations
