@@ -239,6 +239,25 @@ def test_predictions_of_the_kernel_rows(tmp_path, kernel, above, no_loss):
     assert verdict(tmp_path, "additive-no-loss") is no_loss
 
 
+def test_a_prediction_is_judged_in_pairs_and_says_so(tmp_path):
+    """Where repetitions differ more than the agents, only the paired test sees who is ahead."""
+
+    def returns(place, setup, repetition, rng):
+        return np.full(TASKS, 100.0 + 10 * repetition + 12 * (setup["label"] == claims.KERNEL))
+
+    setups = [agent(claims.SAME_NETWORK, "CSFR"), agent(claims.KERNEL, "SFR")]
+    write_run(tmp_path, claims.INTERACTIONS, [(setting("mixed", "racer", "racer"), setups)], returns, "paper",
+              (TASKS, STEPS, REPETITIONS))  # fmt: skip
+    place = compare.Place(claims.INTERACTIONS, "mixed")
+    results = Results(load.load_all(tmp_path)[0])
+    pair = place, claims.KERNEL, claims.SAME_NETWORK
+    assert claims.above(results, *pair).verdict is Verdict.INCONCLUSIVE
+    found = claims.above(results, *pair, paired=True)
+    assert found.verdict is Verdict.REPRODUCED
+    assert "paired 0.002" in found.sentence
+    assert "the prediction did not name" in found.sentence
+
+
 def test_highest_of_all_needs_all(tmp_path):
     write(tmp_path, "object_collection_general", agents=("Q", "SF", "SFR", "MB SFR"))
     result = verdicts(tmp_path)["results/object-general-sfr-best"]
