@@ -15,6 +15,7 @@ A claim is REPRODUCED if every finding is supported, NOT REPRODUCED if one is co
 otherwise; NOT CHECKED if there are no results at all. These verdicts are about the paper's experiment, so
 only runs of its full size (all tasks, steps and 10 repetitions, files without contradictions) can earn the
 first two: at any smaller size the verdict is INCONCLUSIVE, and the evidence says which way the results point.
+The printed p-values have a verdict for each pair; all of them together only if every pair has the same one.
 
 Where the paper gives no number, the threshold is ours: "similar" is a ratio of at least 90 % either way,
 "roughly equivalent" one of at least 80 %.
@@ -389,21 +390,19 @@ def judged_pairs(results: Results) -> list[tuple[Pair, Verdict]]:
 
 
 def _all_p_values(results: Results) -> CheckResult:
+    """Each pair has its own verdict; the list as a whole only if every pair has the same one.
+
+    A p-value near 0.05 falls on either side by chance, so a few flips among many pairs refute nothing.
+    """
     judged = judged_pairs(results)
-    total = compare.PRINTED_PAIRS
     details = {"pairs": [pair_json(pair, verdict) for pair, verdict in judged]}
     verdicts = [verdict for pair, verdict in judged if pair.versus]
-    words = sentence("agreement", pairs=[pair for pair, _ in judged], printed=total)
+    words = sentence("printed_pairs", judged=judged, printed=compare.PRINTED_PAIRS)
     if not verdicts:
         return CheckResult(NOT_CHECKED, words, details=details)
     scope = _scope(run for run, _ in results.pairs())
-    if NOT_REPRODUCED in verdicts:
-        return CheckResult(NOT_REPRODUCED, words, scope, details)
-    if len(verdicts) == total and set(verdicts) == {REPRODUCED}:
-        return CheckResult(REPRODUCED, words, scope, details)
-    if INCONCLUSIVE in verdicts:
-        words = f"Less than the paper's scale, so no verdict: {words}"
-    return CheckResult(INCONCLUSIVE, words, scope, details)
+    decided = len(verdicts) == compare.PRINTED_PAIRS and len(set(verdicts)) == 1
+    return CheckResult(verdicts[0] if decided else INCONCLUSIVE, words, scope, details)
 
 
 _BOTH = (LINEAR, GENERAL)
