@@ -374,9 +374,10 @@ def pair_verdict(run: Run, pair: Pair) -> Verdict:
 def pair_json(pair: Pair, verdict: Verdict) -> dict[str, Any]:
     found = pair.versus
     ours = found and {
-        **asdict(found.test), "superiority": found.test.superiority, "paired_p": found.paired_p,
+        **asdict(found.test),
+        "superiority": found.test.superiority,
         "ahead": found.ahead or None,
-    }  # fmt: skip
+    }
     return {
         "table": pair.table.name, "first": pair.first, "second": pair.second,
         "printed": printed_p(pair.printed), "ahead_in_the_paper": pair.ahead or None, "ours": ours,

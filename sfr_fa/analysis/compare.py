@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -58,8 +59,13 @@ class Versus:
     means: tuple[float, float]
     test: Comparison
     """Mann-Whitney's U, as in the paper: it takes repetitions for independent."""
-    paired_p: float = math.nan
-    """Wilcoxon's signed ranks, over the repetitions that both have: these share tasks and noise."""
+    paired: tuple[FloatArray, FloatArray] = (np.empty(0), np.empty(0))
+    """The returns of the repetitions that both have."""
+
+    @cached_property
+    def paired_p(self) -> float:
+        """Wilcoxon's signed ranks: repetitions share tasks and noise."""
+        return statistics.paired_p_value(*self.paired)
 
     @property
     def ahead(self) -> str:
@@ -95,9 +101,10 @@ def versus(
     # Totals are sums as the run adds them up, to the last digit.
     a, b = (z.totals if tasks == slice(None) else z.returns[:, tasks].sum(axis=1) for z in (x, y))
     common = sorted(set(x.trials) & set(y.trials))
-    paired = (z[[agent.repetitions.index(k) for k in common]] for z, agent in ((a, x), (b, y)))
+    places = ([z.repetitions.index(k) for k in common] for z in (x, y))
+    paired = a[next(places)], b[next(places)]
     means = float(a.mean()), float(b.mean())
-    return Versus(setting, first, second, means, statistics.compare(a, b), statistics.paired_p_value(*paired))
+    return Versus(setting, first, second, means, statistics.compare(a, b), paired)
 
 
 def ratio(run: Run | None, setting: str, agent: str, reference: str) -> Interval:

@@ -255,8 +255,8 @@ def test_a_prediction_is_judged_in_pairs_and_says_so(tmp_path):
     assert claims.above(results, *pair).verdict is Verdict.INCONCLUSIVE
     found = claims.above(results, *pair, paired=True)
     assert found.verdict is Verdict.REPRODUCED
-    assert "paired 0.002" in found.sentence
-    assert "the prediction did not name" in found.sentence
+    assert "judged by the paired p = 0.002" in found.sentence
+    assert "did not name the test" in found.sentence
 
 
 def test_highest_of_all_needs_all(tmp_path):
