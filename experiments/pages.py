@@ -26,7 +26,7 @@ from markupsafe import Markup
 from experiments import calibration
 from experiments.analysis import claims, compare, figures
 from experiments.analysis.compare import BARRETO, GENERAL, LINEAR, RACER, Place, Results
-from experiments.render import render
+from experiments.render import render, sentence
 from sfr_fa.analysis.formats import number, p_relation, percent
 from sfr_fa.runs import load
 from sfr_fa.runs.load import Run
@@ -114,6 +114,11 @@ class Findings:
         found = self.results.versus(place, first, second)
         return p_relation(found.test.asymptotic_p) if found else ABSENT
 
+    def paired_p(self, place: Place, first: str, second: str) -> str:
+        """The same, repetition by repetition."""
+        found = self.results.versus(place, first, second)
+        return p_relation(found.paired_p) if found else ABSENT
+
     def predicted_shares(self, rule: str, rate: float) -> str:
         """Which part of their frequency a one-step model predicts of the objects: 2 to 5 %."""
         shares = calibration.of_objects(self.calibrations, rule, rate)
@@ -124,18 +129,21 @@ class Findings:
         found = {o.claim.id: o.result.verdict.value for o in self.outcomes}
         return Markup(f"**{found[f'results/{claim}']}**")
 
-    def count(self, verdict: str) -> int:
-        """How many empirical claims of the paper have a verdict."""
-        of_paper = (outcome for outcome in self.outcomes if not outcome.claim.is_ours)
-        return Counter(outcome.result.verdict for outcome in of_paper)[Verdict(verdict)]
+    def pair_verdict(self, place: Place, first: str, second: str) -> str:
+        """The verdict on one printed pair."""
+        table = compare.PRINTED[place]
+        found = (v for pair, v in self.judged if pair.table is table and pair.names == {first, second})
+        return Markup(f"**{next(found, Verdict.NOT_CHECKED).value}**")
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many empirical claims of the paper have each verdict."""
+        found = Counter(o.result.verdict for o in self.outcomes if not o.claim.is_ours)
+        return {verdict.value: found[verdict] for verdict in Verdict if verdict in found}
 
     def agreement(self) -> str:
-        """How many printed pairs agree, and how many cannot be judged yet."""
-        verdicts = [verdict for pair, verdict in self.judged if pair.versus]
-        unjudged = verdicts.count(Verdict.INCONCLUSIVE)
-        judged = len(verdicts) - unjudged
-        text = f"{verdicts.count(Verdict.REPRODUCED)} of {judged} pairs with all repetitions"
-        return f"{text} ({unjudged} more have some of them)" if unjudged else text
+        """How many printed pairs agree, and how many cannot be judged yet: as the ledger counts."""
+        return sentence("judged_count", judged=self.judged)
 
 
 def page_text(page: Path, template: str, findings: Findings) -> str:

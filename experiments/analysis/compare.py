@@ -23,6 +23,7 @@ from experiments.analysis.multiverse import specifications  # noqa: F401 (a name
 from sfr_fa.analysis import compare as general
 from sfr_fa.analysis.compare import (  # noqa: F401 (names of this module, too)
     ABSENT,
+    SIGNIFICANT,
     BestRates,
     Effect,
     Standing,
@@ -30,7 +31,6 @@ from sfr_fa.analysis.compare import (  # noqa: F401 (names of this module, too)
     agent_in,
     best_rates,
     effects,
-    paired_p,
     per_task,
     ratio,
     reference_agent,

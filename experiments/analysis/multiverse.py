@@ -150,6 +150,14 @@ class Specification:
     def repetitions(self) -> int:
         return self.run.repetitions
 
+    @property
+    def layouts(self) -> int:
+        """How many environments there are, whatever an agent's fit or rule."""
+        of_agents = {choice for choices in VARIANTS.values() for choice in choices}
+        return len(
+            {frozenset((c, v) for c, v in w.choices.items() if c not in of_agents) for w in self.worlds}
+        )
+
     @cached_property
     def decided_by(self) -> dict[str, float]:
         """Choice -> the part of the variance between its values, the largest first."""

@@ -34,7 +34,7 @@ def specification_curves(run: Run) -> Picture:
     caption = (
         f"Each statement in up to {worlds} worlds that the paper may have meant: a quotient of total "
         f"returns, the range over {run.repetitions} repetitions, blue where the estimate is as claimed "
-        f"(shaded); dots say which choices make the world; profile {run.profile}: {run.size}"
+        f"(shaded); dots say which choices make the world; {figures.scale(run)}"
     )
     return Picture(
         "specification_curves",

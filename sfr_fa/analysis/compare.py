@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -57,10 +58,20 @@ class Versus:
     second: str
     means: tuple[float, float]
     test: Comparison
+    """Mann-Whitney's U, as in the paper: it takes repetitions for independent."""
+    paired: tuple[FloatArray, FloatArray] = (np.empty(0), np.empty(0))
+    """The returns of the repetitions that both have."""
+
+    @cached_property
+    def paired_p(self) -> float:
+        """Wilcoxon's signed ranks: repetitions share tasks and noise."""
+        return statistics.paired_p_value(*self.paired)
 
     @property
     def ahead(self) -> str:
-        return self.first if self.test.superiority > 0.5 else self.second
+        """The agent with the higher mean; empty if the means are equal."""
+        difference = self.test.difference
+        return self.first if difference > 0 else self.second if difference < 0 else ""
 
     @property
     def is_significant(self) -> bool:
@@ -89,29 +100,20 @@ def versus(
         return None
     # Totals are sums as the run adds them up, to the last digit.
     a, b = (z.totals if tasks == slice(None) else z.returns[:, tasks].sum(axis=1) for z in (x, y))
-    return Versus(setting, first, second, (float(a.mean()), float(b.mean())), statistics.compare(a, b))
+    common = sorted(set(x.trials) & set(y.trials))
+    places = ([z.repetitions.index(k) for k in common] for z in (x, y))
+    paired = a[next(places)], b[next(places)]
+    means = float(a.mean()), float(b.mean())
+    return Versus(setting, first, second, means, statistics.compare(a, b), paired)
 
 
 def ratio(run: Run | None, setting: str, agent: str, reference: str) -> Interval:
     """Total return of one agent over that of another, in the repetitions that both have."""
-    totals = _paired_totals(run, setting, agent, reference)
-    return statistics.ratio_of_means(*totals) if totals else ABSENT
-
-
-def paired_p(run: Run | None, setting: str, agent: str, reference: str) -> float:
-    """p of the differences of total returns, in the repetitions that both have."""
-    totals = _paired_totals(run, setting, agent, reference)
-    return statistics.paired_p_value(*totals) if totals else math.nan
-
-
-def _paired_totals(
-    run: Run | None, setting: str, agent: str, reference: str
-) -> tuple[FloatArray, FloatArray] | None:
-    first, second = (agent_in(run, setting, label) for label in (agent, reference))
-    if first is None or second is None:
-        return None
-    common = sorted(set(first.trials) & set(second.trials))
-    return first.totals_of(common), second.totals_of(common)
+    x, y = (agent_in(run, setting, label) for label in (agent, reference))
+    if x is None or y is None:
+        return ABSENT
+    common = sorted(set(x.trials) & set(y.trials))
+    return statistics.ratio_of_means(x.totals_of(common), y.totals_of(common))
 
 
 @dataclass(frozen=True)

@@ -140,7 +140,8 @@ def empty(width: float, height: float, rows: int = 1) -> tuple[Figure, Any]:
 
 
 def scale(run: Run) -> str:
-    return f"profile {run.profile}: {run.size}"
+    """Without the repetitions: a caption says how many there are, which may be fewer than planned."""
+    return f"profile {run.profile}: {run.tasks:,} tasks x {run.steps:,} steps"
 
 
 def repetition_counts(run: Run, setting: str) -> str:

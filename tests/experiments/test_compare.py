@@ -14,12 +14,12 @@ from experiments.render import render
 from sfr_fa import statistics
 from sfr_fa.runs import load
 from sfr_theory import paper
-from tests.experiments.synthetic import AGENTS, GENERAL, KINDS, agent, setting, write_run
+from tests.experiments.synthetic import AGENTS, GENERAL, KINDS, agent, key_of, setting, write_run
 from tests.experiments.test_figures import levels_run
 
 
-def written(folder, name, agents, returns, place=GENERAL, size=(3, 20, 2)):
-    return load.load(write_run(folder, name, [(place, agents)], returns, "reduced", size))
+def written(folder, name, agents, returns, place=GENERAL, size=(3, 20, 2), **more):
+    return load.load(write_run(folder, name, [(place, agents)], returns, "reduced", size, **more))
 
 
 def steps_apart(place, setup, repetition, rng):
@@ -38,7 +38,12 @@ def shown(run):
     return render("tables.md", runs=[run], compare=compare)
 
 
-def test_standings_and_effects(run):
+@pytest.fixture(scope="module")
+def text(run):
+    return shown(run)
+
+
+def test_standings_and_effects(run, text):
     found = compare.standing(run, run.agents["general", "SF"])
     # Totals of SF are 300 + 3 k for k = 0, ..., 9.
     assert found.total.mean == found.total.median == found.interquartile_mean.estimate == 313.5
@@ -48,9 +53,41 @@ def test_standings_and_effects(run):
     assert effects["SF"].ratio.estimate == pytest.approx(313.5 / 1513.5)
     assert effects["SF"].versus.test.difference == -1200
     assert (effects["SF"].versus.ahead, effects["MB SFR"].versus.ahead) == ("SFR", "MB SFR")
-    assert "| SF | α 0.005 |" not in shown(run)  # rates that all share are said once
-    assert "| SF | 10 of 10 | 313.5 | 9.083 | 306.8 | 313.5 | 320.2 | 313.5 [" in shown(run)
-    assert "All at α 0.005." in shown(run)
+    assert "| SF | α 0.005 |" not in text  # rates that all share are said once
+    assert "| SF | 10 of 10 | 313.5 | 9.083 | 306.8 | 313.5 | 320.2 | 313.5 [" in text
+    assert "All at α 0.005." in text
+
+
+def test_the_higher_mean_is_ahead_and_a_tie_has_none(tmp_path):
+    """Not who wins more often: two of three repetitions of A beat B, whose mean is higher."""
+    returns = {"A": (2.0, 2.0, 2.0), "B": (1.0, 1.0, 7.0), "C": (3.0, 1.0, 2.0)}
+    mine = written(
+        tmp_path,
+        "mine",
+        [agent(label) for label in returns],
+        lambda place, setup, repetition, rng: [returns[setup["label"]][repetition]],
+        size=(1, 10, 3),
+    )
+    found = compare.versus(mine, "general", "A", "B")
+    assert found.test.superiority > 0.5
+    assert found.ahead == "B"
+    assert compare.versus(mine, "general", "A", "C").ahead == ""
+
+
+def test_the_paired_test_sees_what_repetitions_share(tmp_path):
+    """A is ahead in every repetition by less than these differ."""
+
+    def returns(place, setup, repetition, rng):
+        return [10.0 * repetition + (0.1 * (1 + repetition) if setup["label"] == "A" else 0)] * 2
+
+    place, size = setting("general"), (2, 10, 8)
+    lost = {key_of(place, agent("A"), 7), key_of(place, agent("B"), 0)}
+    mine = written(tmp_path, "mine", [agent("A"), agent("B")], returns, place, size, leave_out=lost)
+    for tasks in (slice(None), slice(1)):
+        found = compare.versus(mine, "general", "A", "B", tasks)
+        assert not found.is_significant
+        assert found.repetitions == (7, 7)
+        assert found.paired_p == pytest.approx(2 / 2**6)  # the six that both have
 
 
 # --- Agreement with the printed tables
@@ -79,14 +116,13 @@ def test_agreement(value, ahead, samples, expected):
     assert Pair(table, "A", "B", value, found).agreement is expected
 
 
-def test_every_printed_pair_is_compared(run):
+def test_every_printed_pair_is_compared(run, text):
     pairs = {(pair.first, pair.second): pair for pair in compare.pairs(run, "general")}
     assert len(pairs) == 45
     # MB SFR-R has the highest level here, so SFR is not ahead of it as the text says.
     assert pairs["SFR", "MB SFR-R"].agreement is Agreement.ORDER
     assert pairs["SF", "SFR"].agreement is Agreement.AGREES
     assert pairs["SF-4", "SFR-R"].agreement is Agreement.SIGNIFICANCE  # printed 0.186
-    text = shown(run)
     below = "&lt;0.001<br>(&lt;0.001)<br>"
     assert f"| SFR |  |  |  |  |  | ⇄ {below}[&lt;0.001] |" in text  # the triangle
     assert f"✗ {below}[0.186]" in text
@@ -156,7 +192,7 @@ def test_the_overview_by_hand(tmp_path):
     run = written(tmp_path, "racer", [agent(label) for label in levels], returns, place)
     assert render("overview.md", results=Results([run]), compare=compare).splitlines()[2] == (
         "| racer (SFR is CSFR) | 2 | 101.0 ± 1.0 | 121.0 ± 1.0 | 241.0 ± 1.0 | - | 0.50 [0.50, 0.50] | 0.245 "
-        "| &lt;0.001 |"
+        "| 0.500 | &lt;0.001 |"
     )
     assert not compare.overview(Results([]))
 
