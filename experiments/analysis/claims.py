@@ -9,7 +9,7 @@ A claim is a conjunction of findings, each about total returns (or those of the 
     ahead      a > b without a test, where the paper's own p-value is not significant
     alike      the paper's criterion for "no difference": p >= 0.05, which does not prove equality
     highest    the highest mean of all agents of the paper's table
-    ratios     of total returns, by their 95 % bootstrap intervals
+    ratios     of total returns, by their 95 % intervals
 
 A claim is REPRODUCED if every finding is supported, NOT REPRODUCED if one is contradicted, and INCONCLUSIVE
 otherwise; NOT CHECKED if there are no results at all. These verdicts are about the paper's experiment, so

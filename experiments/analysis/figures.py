@@ -49,7 +49,7 @@ def nonlinearity(run: Run) -> Picture:
     n = f"{min(counts)} to {max(counts)}" if len(counts) > 1 else str(min(counts))
     caption = (
         f"Total return of SF and Q relative to SFR over the non-linearity of the rewards, {n} repetitions "
-        f"that both agents have; 95 % bootstrap intervals; lines at 100 % and 50 %; {figures.scale(run)}"
+        f"that both agents have; 95 % intervals; lines at 100 % and 50 %; {figures.scale(run)}"
     )
     return Picture("nonlinearity", caption, partial(draw_nonlinearity, run), partial(_hover_ratios, run))
 

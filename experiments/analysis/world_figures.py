@@ -140,7 +140,7 @@ def fewer_policies(run: Run) -> Picture:
     caption = (
         f"SFR with GPI over m stored policies beside the current one, as a part of the return of SFR with "
         f"all of them (an axis that does not begin at 0), and time per step; means, bars are 95 % "
-        f"bootstrap intervals over {figures.repetition_counts(run, _settings(run)[0])}; {figures.scale(run)}"
+        f"intervals over {figures.repetition_counts(run, _settings(run)[0])}; {figures.scale(run)}"
     )
     return Picture("fewer_policies", caption, partial(draw_fewer_policies, run), partial(_hover_fewer, run))
 

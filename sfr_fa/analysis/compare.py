@@ -190,7 +190,8 @@ def best_rates(run: Run) -> list[BestRates]:
     for place, agent in run.agents.items():
         points = [point for point in run.grid if (point.setting, point.agent) == place]
         best = next((point for point in points if point.best), None)
-        others = [point.mean_total_return for point in points if point is not best]
+        # Those that a race has dropped met fewer repetitions: their means say little beside the best.
+        others = [p.mean_total_return for p in points if p is not best and p.dropped is None]
         rows.append(
             BestRates(
                 agent,

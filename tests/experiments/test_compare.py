@@ -199,15 +199,18 @@ def test_the_overview_by_hand(tmp_path):
 
 def test_the_ablation_is_a_table_of_clipping_and_weights(tmp_path):
     labels = [f"{v}, {weights} weights" for v in compare.VARIANTS for weights in compare.INITIAL]
-    assert set(labels) == set(load_config("ablation").labels)
+    assert set(labels) > set(load_config("ablation").labels)
     agents = [agent(label, label.split(",")[0].split()[0]) for label in labels]
 
     def returns(place, setup, repetition, rng):
         return np.full(3, 10.0 * agents.index(setup))
 
     run = written(tmp_path, "ablation", agents, returns)
-    assert compare.ablation(run, "general")["SFR"]["matched"].mean == 40
-    assert "| SFR | 30.0 ± 0.0 | 40.0 ± 0.0 | 50.0 ± 0.0 |" in shown(run)
+    assert compare.ablation(run, "general")["SFR"]["matched"].mean == 70
+    assert "| SFR | 60.0 ± 0.0 | 70.0 ± 0.0 | 80.0 ± 0.0 |" in shown(run)
+    assert compare.whole_ablation(run, "general")
+    part = written(tmp_path / "part", "ablation", agents[:1], returns)
+    assert compare.whole_ablation(part, "general") is None
     assert "p-values" not in shown(run)
 
 
