@@ -54,7 +54,7 @@ PLAN = (
 
 
 FOR_PAPER = {"pendulum": "full", "multiverse": "reduced", "multiverse_racer": "reduced"}
-"""What is published of experiments that are not the paper's; hundreds of worlds at full size would take days."""
+"""What is published of experiments that are not the paper's; hundreds of worlds at full size take days."""
 
 
 def profile_of(experiment: str, profile: str) -> str:
