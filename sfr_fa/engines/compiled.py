@@ -19,7 +19,7 @@ from sfr_fa.engines.reference import evaluated
 from sfr_fa.engines.support import why_not_compiled
 from sfr_fa.environments.world_env import WorldEnv, shown_features
 from sfr_fa.feature_spaces import FeatureSpace
-from sfr_fa.kernels import Loop, loop, loop_for, refuse_if_changed
+from sfr_fa.kernels import Loop, has_changed, loop, loop_for
 from sfr_fa.kernels.evaluation import Episodes, run_episodes
 from sfr_fa.kernels.gpi_filter import RANK
 from sfr_fa.kernels.retrace import retrace
@@ -50,7 +50,12 @@ class CompiledEngine(Engine):
         super().__init__(environment, agent, streams, limit)
         unwrapped = environment.unwrapped
         assert isinstance(unwrapped, WorldEnv)
-        refuse_if_changed(type(unwrapped.world))
+        world = type(unwrapped.world)
+        if has_changed(world):
+            raise InputError(
+                f"what {world.__name__} names has changed since it was compiled; start Python again, or make "
+                f"what changes a field of the world"
+            )
         self.world, self.space = copy.deepcopy(unwrapped.world), unwrapped.feature_space
         self.family = packing.family_of(agent)
         limits = [steps for steps in (unwrapped.episode_steps, limit.steps) if steps is not None]

@@ -22,7 +22,6 @@ from sfr_fa.kernels.arrays import UNCHECKED
 from sfr_fa.kernels.loop import run_task
 from sfr_fa.kernels.reached import digest
 from sfr_theory.compiled import stored
-from sfr_theory.errors import InputError
 
 Loop = Callable[..., Any]
 
@@ -33,13 +32,9 @@ _REACHED: dict[type, str | None] = {}
 """What worlds reached when they were compiled in this process."""
 
 
-def refuse_if_changed(world: type) -> None:
-    """Numba compiles a world once in a process, with the constants that it finds."""
-    if world in _REACHED and digest(world) != _REACHED[world]:
-        raise InputError(
-            f"what {world.__name__} names has changed since it was compiled; start Python again, or make "
-            f"what changes a field of the world"
-        )
+def has_changed(world: type) -> bool:
+    """Since it was compiled in this process, once, with the constants that were found."""
+    return world in _REACHED and digest(world) != _REACHED[world]
 
 
 @functools.cache

@@ -28,6 +28,7 @@ WAVES = {"feature_code": FourierCode.random(3, 6, 0.3, np.random.default_rng(15)
 @pytest.fixture(autouse=True)
 def interpreted(monkeypatch):
     monkeypatch.setattr(compiled, "loop_for", lambda world, loop=run_task: lambda arguments: loop(*arguments))
+    monkeypatch.setattr(compiled, "has_changed", lambda world: False)
     for world in (RacerWorld, Drift, type(keys_and_doors().world)):
         monkeypatch.setattr(world, "cell", lambda self: 0, raising=False)  # Numba adds it to all worlds
 

@@ -7,7 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sfr_fa.kernels import loop_for, refuse_if_changed
+from sfr_fa.engines import compiled, make_engine
+from sfr_fa.environments.object_collection import ObjectCollection
+from sfr_fa.kernels import has_changed, loop_for
 from sfr_fa.kernels.reached import digest
 from tests.refusals import refused
 
@@ -94,14 +96,16 @@ def test_so_does_all_that_other_modules_do(world, change):
     assert digest(world(**change)) != digest(world())
 
 
-def test_a_constant_that_changes_after_compilation_is_noticed(world):
+def test_a_constant_that_changes_after_compilation_is_noticed(world, monkeypatch):
     walk = world()
-    refuse_if_changed(walk)
+    assert not has_changed(walk)
     loop_for(walk)
-    refuse_if_changed(walk)
+    assert not has_changed(walk)
     sys.modules["walking"].GOAL = 5
-    with refused("Walk", "start Python again"):
-        refuse_if_changed(walk)
+    assert has_changed(walk)
+    monkeypatch.setattr(compiled, "has_changed", lambda world: True)
+    with refused("ObjectCollectionWorld", "start Python again"):
+        make_engine("compiled", ObjectCollection(), "SFR")
 
 
 def test_so_does_what_a_function_names_that_is_called(world):
