@@ -19,8 +19,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from rich.console import Console
-
 from experiments import report
 from sfr_theory import cli
 
@@ -94,7 +92,7 @@ def run(step: DemoStep) -> Done:
 
 
 def main(options: Options) -> int:
-    console = Console(highlight=False)
+    console = cli.PatientConsole(highlight=False)
     folder = Path(options.output)
     cli.require_writable(str(folder / "index.html"), str(folder / "data/any"))
     plan = steps(folder / "data")

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import tyro
-from rich.console import Console
 
 from experiments import report, run
 from experiments.configs import load_config
@@ -80,7 +79,7 @@ class Options:
 
 
 def main(options: Options) -> int:
-    console = Console(highlight=False)
+    console = cli.PatientConsole(highlight=False)
     if not options.dry_run:
         cli.require_writable(
             options.output, str(Path(options.data) / "any"), str(Path(options.results) / "any")

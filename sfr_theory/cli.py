@@ -82,7 +82,7 @@ class PatientConsole(Console):
 
     def on_broken_pipe(self) -> None:
         self.quiet = True
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), self.file.fileno())
 
 
 def output_console(json_path: str | None) -> Console:

@@ -63,6 +63,19 @@ def test_without_a_reader_the_work_is_done_and_written(tmp_path):
     assert json.loads((tmp_path / "x.json").read_text())
 
 
+def test_without_a_reader_of_the_tables_the_json_is_printed():
+    """With `--json -` tables go to standard error."""
+    read, write = os.pipe()
+    os.close(read)
+    result = subprocess.run(
+        [sys.executable, "-m", "sfr_theory.check_gpi_bound", "--mdps", "9", "--workers", "1", "--json", "-"],
+        stdout=subprocess.PIPE, stderr=write, text=True, check=False,
+    )  # fmt: skip
+    os.close(write)
+    assert result.returncode == 0
+    assert json.loads(result.stdout)
+
+
 def test_a_full_disk_is_a_sentence():
     with Path("/dev/full").open("w") as full:
         flags = ["--mdps", "9", "--workers", "1", "--json", "-"]
