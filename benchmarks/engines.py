@@ -42,7 +42,7 @@ from rich.table import Table
 from torch import nn
 
 from benchmarks import goals
-from benchmarks.goals import Goal
+from benchmarks.goals import goal_table
 from benchmarks.plain_listing import Info, LinearXi, PlainListing, SubnetworksXi
 from sfr_fa.agents import FeatureSubnetworks, LearnedFeatures, MlpRewardModel, SharedNetwork
 from sfr_fa.engines import Engine, Streams, make_engine
@@ -147,18 +147,6 @@ def whole_setting(name: str) -> TimedAgent:
     return replace(setting, title=name, agent=agent, settings=settings, policies=policies)
 
 
-WHY = {
-    "growth": "every step reads bounds for all K policies, four bytes and a number for each of their rows",
-    "start": "a reference is chosen, and the norms of all policies are read, whatever the length of the task",
-    "bandwidth": "each row ends in a sum across a vector register, and each policy in a readout",
-    "plain": "see the microseconds above: PyTorch's speed on this machine enters, too",
-    "run": "a slower or shared core; see the microseconds per step",
-    "racer": "networks have no filter: every weight is read at every step, see the rate of reading",
-    "code": "its hidden layers are one and a half times as large",
-    "compile": "each kernel is one large function, compiled for float32 and for float64",
-    "pair": "two runs share the last level of cache, where the weights of 300 policies are",
-}
-"""The likely reason where a goal is missed."""
 PAIR_TASKS = 5
 """Tasks of each K, one after another, when two runs are timed at once."""
 PATIENCE = 600.0
@@ -423,19 +411,6 @@ def timing_table(timings: Timings) -> Table:
     return table
 
 
-def goal_table(rows: list[Goal]) -> Table:
-    table = cli.table("Goals", "goal", *cli.numbers("measured", "wanted"), "verdict")
-    for goal in rows:
-        sign = "≥" if goal.at_least else "≤"
-        table.add_row(
-            goal.name,
-            f"{goal.measured:,.3g} {goal.unit}",
-            f"{sign} {goal.wanted:,.6g} {goal.unit}",
-            goal.verdict,
-        )
-    return table
-
-
 def main(options: Options) -> int:
     """Measure, print, and write JSON if asked to."""
     names = tuple(WHOLE_RUNS) if options.whole == ("all",) else options.whole
@@ -450,11 +425,10 @@ def main(options: Options) -> int:
     console.print(f"Compiling all kernels takes {compiling:.0f} s, once; here they took {loading:.1f} s.")
 
     objects, state, task = measure(OBJECTS, options)
-    console.print(timing_table(objects))
-    racer, _, _ = measure(RACER, options)
-    console.print(timing_table(racer))
-    own, _, _ = measure(OWN_WORLD, options)
-    console.print(timing_table(own))
+    timed = [objects, *(measure(setting, options)[0] for setting in (RACER, OWN_WORLD))]
+    for timings in timed:
+        console.print(timing_table(timings))
+    racer = timed[1]
 
     K, K_racer = max(OBJECTS.policies), max(RACER.policies)
     full_gpi = at_task(OBJECTS, "compiled", state, task, gpi_filter=False)
@@ -488,46 +462,20 @@ def main(options: Options) -> int:
         f"Racer, K = {K_racer}: {RACER_CODE.title} {code:.0f} us per step, {RACER_60.title} {tents:.0f} us."
     )
 
-    reached = [
-        Goal(
-            f"SFR, K = {K}: times faster than plain", objects.ratio(K), goals.FASTER_THAN_PLAIN, True, "x",
-            WHY["plain"],
-        ),
-        Goal(f"SFR, K = {K}", objects.compiled[K], goals.STEP_AT_300, False, "us", WHY["run"]),
-        Goal(
-            f"SFR: cost of K = {K} in steps at K = 1", objects.growth, goals.GROWTH_TO_300, False, "x",
-            WHY["growth"],
-        ),
-        Goal(
-            f"Full GPI, K = {K}: part of the limit", reading / limit, goals.BANDWIDTH, True, "",
-            WHY["bandwidth"],
-        ),
-        Goal(
-            f"CSFR racer, K = {K_racer}: times faster than plain", racer.ratio(K_racer),
-            goals.RACER_FASTER_THAN_PLAIN, True, "x", WHY["plain"],
-        ),
-        Goal(
-            f"SFR-K with 128 units, K = {K_racer}: time of a step, CSFR with 3 x 60 = 1", code / tents,
-            goals.JOINT_CODE, False, "x", WHY["code"],
-        ),
-        Goal("Compiling all kernels", compiling, goals.COMPILING, False, "s", WHY["compile"]),
-        Goal(
-            "Two runs at once: time of each, alone = 1", beside / alone, goals.TWO_AT_ONCE, False, "x",
-            WHY["pair"],
-        ),
-    ]  # fmt: skip
-    reached += [
-        Goal(f"{name}, whole run, estimated", estimates[name], seconds, False, "s", WHY.get(name, WHY["run"]))
-        for name, seconds in goals.WHOLE_RUNS.items()
-    ]
     runs = {name: whole_run(name) for name in names}
-    reached += [
-        Goal(
-            f"{name}, whole run, measured", runs[name], goals.WHOLE_RUNS[name], False, "s",
-            WHY.get(name, WHY["run"]),
-        )
-        for name in runs
-    ]  # fmt: skip
+    reached = [
+        goals.FASTER_THAN_PLAIN.at(objects.ratio(K)),
+        goals.STEP_AT_300.at(objects.compiled[K]),
+        goals.GROWTH_TO_300.at(objects.growth),
+        goals.BANDWIDTH.at(reading / limit),
+        goals.RACER_FASTER_THAN_PLAIN.at(racer.ratio(K_racer)),
+        goals.JOINT_CODE.at(code / tents),
+        goals.COMPILING.at(compiling),
+        goals.TWO_AT_ONCE.at(beside / alone),
+    ]
+    for seconds, how in ((estimates, "estimated"), (runs, "measured")):
+        of_runs = [(goal, seconds[name]) for name, goal in goals.WHOLE_RUNS.items() if name in seconds]
+        reached += [replace(goal, name=f"{goal.name}, {how}", measured=taken) for goal, taken in of_runs]
     console.print(goal_table(reached))
     if options.json is not None:
         payload = {
@@ -536,7 +484,7 @@ def main(options: Options) -> int:
                     name: getattr(timings, name)
                     for name in ("plain", "reference", "compiled", "weight_bytes")
                 }
-                for timings in (objects, racer, own)
+                for timings in timed
             },
             "full_gpi": {"microseconds_per_step": full, "bytes_per_second": reading, "limit": limit},
             "racer": {"bytes_per_step": size_racer, "limit": limit_racer},

@@ -19,8 +19,8 @@ import torch
 import tyro
 
 from benchmarks import goals
-from benchmarks.engines import OBJECTS, SEED, WHY, TimedAgent, at_task, goal_table, microseconds, snapshots
-from benchmarks.goals import Goal
+from benchmarks.engines import OBJECTS, SEED, TimedAgent, at_task, microseconds, snapshots
+from benchmarks.goals import Goal, goal_table
 from sfr_fa.engines import Streams
 from sfr_fa.tasks import Task
 from sfr_theory import cli
@@ -91,19 +91,9 @@ def start_milliseconds(setting: TimedAgent, state: Any, task: Task) -> float:
 
 def reached(growth: Growth) -> list[Goal]:
     """The goals, next to what was measured."""
-    step, largest = growth.filtered, max(growth.start)
-    wanted = {(300, 1): goals.GROWTH_TO_300, **{(K, 300): x for K, x in goals.GROWTH_FROM_300.items()}}
-    rows = [
-        Goal(
-            f"SFR: cost of K = {K:,} in steps at K = {before:,}", step[K] / step[before], factor, False, "x",
-            WHY["growth"],
-        )
-        for (K, before), factor in wanted.items()
-    ]  # fmt: skip
-    start = Goal(
-        f"Start of a task, K = {largest:,}", growth.start[largest], goals.START, False, "ms", WHY["start"]
-    )
-    return [*rows, start]
+    step = growth.filtered
+    later = [goal.at(step[K] / step[300]) for K, goal in goals.GROWTH_FROM_300.items()]
+    return [goals.GROWTH_TO_300.at(step[300] / step[1]), *later, goals.START.at(growth.start[3000])]
 
 
 def written(time: float) -> str:

@@ -24,8 +24,8 @@ import tyro
 from torch import Tensor, nn
 
 from benchmarks import goals
-from benchmarks.engines import LINEAR, OBJECTS, goal_table, plain_listing
-from benchmarks.goals import Goal
+from benchmarks.engines import LINEAR, OBJECTS, plain_listing
+from benchmarks.goals import goal_table
 from benchmarks.plain_listing import PlainListing
 from experiments.peers import Network
 from sfr_fa.agents import Replay, policies
@@ -130,17 +130,9 @@ def main(options: Options) -> int:
         table.add_row(str(K), *(f"{rate:,.0f}" for rate in measured.values()))
     console.print(table)
     rows = [
-        Goal(
-            f"one step at a time, K = {FEW}: speed, plain loop = 1",
-            rates[FEW]["reference"] / rates[FEW]["plain"],
-            goals.AGENT_AGAINST_PLAIN, True, "x", "checks of every step",
-        ),
-        Goal(
-            f"Replay(batch={BATCH}), K = {MANY}: transitions, one at a time = 1",
-            rates[MANY]["replay"] / rates[MANY]["stacked"],
-            goals.REPLAY, True, "x", "small networks, for which a pass costs as much as its calls",
-        ),
-    ]  # fmt: skip
+        goals.AGENT_AGAINST_PLAIN.at(rates[FEW]["reference"] / rates[FEW]["plain"]),
+        goals.REPLAY.at(rates[MANY]["replay"] / rates[MANY]["stacked"]),
+    ]
     console.print(goal_table(rows))
     if options.json is not None:
         goal_rows = [goal.to_json() for goal in rows]

@@ -17,15 +17,14 @@ import os
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Annotated, Any
 from unittest import mock
 
 import tyro
 
 from benchmarks import goals
-from benchmarks.engines import goal_table
-from benchmarks.goals import Goal
+from benchmarks.goals import goal_table
 from experiments import run
 from sfr_fa.engines import Engine
 from sfr_fa.engines.base import TaskResult
@@ -43,18 +42,6 @@ class Options:
     """Size of the trial: paper takes about a minute, reduced some seconds."""
     json: Annotated[str | None, tyro.conf.arg(metavar="FILE")] = None
     """Write the figures as JSON; "-" is standard output."""
-
-
-@dataclass(frozen=True)
-class Shares:
-    """Processor seconds of a trial."""
-
-    engine: float
-    runner: float
-
-    @property
-    def percent(self) -> float:
-        return 100 * self.runner / self.engine
 
 
 @contextlib.contextmanager
@@ -95,34 +82,28 @@ def run_trial(profile: str) -> None:
             )
 
 
-def measure(profile: str) -> Shares:
+def measure(profile: str) -> dict[str, float]:
+    """Processor seconds of a trial, of the engine and of the runner."""
     run_trial("smoke")  # compile, or load from the cache
     with engine_seconds() as tasks:
         started = time.process_time()
         run_trial(profile)
         total = time.process_time() - started
-    return Shares(sum(tasks), total - sum(tasks))
+    return {"engine": sum(tasks), "runner": total - sum(tasks)}
 
 
 def main(options: Options) -> int:
     """Measure, print, and write JSON if asked to."""
     console = cli.output_console(options.json)
     shares = measure(options.profile)
-    goal = Goal(
-        f"{AGENT}, a run with checkpoints: cost beside the engine",
-        shares.percent,
-        goals.COST_OF_RUNNER,
-        False,
-        "%",
-        "the state of all policies is written after every task",
-    )
+    goal = goals.COST_OF_RUNNER.at(100 * shares["runner"] / shares["engine"])
     console.print(
         f"{AGENT}, object collection, profile {options.profile}, processor time: "
-        f"engine {shares.engine:.1f} s; runner, checkpoints and progress {shares.runner:.1f} s"
+        f"engine {shares['engine']:.1f} s; runner, checkpoints and progress {shares['runner']:.1f} s"
     )
     console.print(goal_table([goal]))
     if options.json is not None:
-        cli.write_json({**asdict(shares), "goals": [goal.to_json()]}, options.json)
+        cli.write_json({**shares, "goals": [goal.to_json()]}, options.json)
     return 0
 
 

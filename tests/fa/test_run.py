@@ -723,9 +723,9 @@ def test_the_benchmark_tells_the_engine_from_the_rest(monkeypatch):
     write = trial_module.write_checkpoint
     monkeypatch.setattr(trial_module, "write_checkpoint", lambda *a: [write(*a) for _ in range(80)])
     busy = benchmark.measure("smoke")
-    assert quiet.engine > 0
-    assert busy.runner > 2 * quiet.runner > 0
-    assert busy.engine < 2 * quiet.engine
+    assert quiet["engine"] > 0
+    assert busy["runner"] > 2 * quiet["runner"] > 0
+    assert busy["engine"] < 2 * quiet["engine"]
 
 
 def test_status_of_nothing(tmp_path):
