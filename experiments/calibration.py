@@ -196,7 +196,7 @@ def picture(rows: Sequence[Calibration]) -> Picture:
         "(pale to dark); 1 is right. Right: how often an object or the goal comes where it is "
         f"predicted with some probability, at rate {RATES[1]}; the diagonal is right"
     )
-    return Picture("one_step_model", caption, lambda: draw(rows))
+    return Picture("one_step_model", caption, lambda: (draw(rows), {}))
 
 
 def draw(rows: Sequence[Calibration]) -> Figure:

@@ -58,7 +58,7 @@ def in_page(pictures: Callable[[Run], Iterator[figures.Picture]]) -> Callable[[R
         for picture in pictures(run):
             drawing = picture.encoded("svg")
             drawn = svg.inline(drawing, f"f{next(numbered)}", picture.caption)
-            numbers = json.dumps(picture.numbers, separators=(",", ":")) if picture.hover else ""
+            numbers = json.dumps(picture.numbers, separators=(",", ":")) if picture.numbers else ""
             # A script ends at the first "</", whatever it means there.
             yield Shown(drawn, picture.caption, Markup(numbers.replace("</", "<\\/")), svg.is_wide(drawing))
 

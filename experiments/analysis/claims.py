@@ -217,22 +217,24 @@ def ratio_falls(results: Results) -> Finding:
     return Finding(within(slope, -math.inf, 0.0), words, slope.estimate < 0, results.at(place), len(common))
 
 
-def smaller_ratio(results: Results) -> Finding:
-    """SF / SFR is smaller for general than for linear rewards: the intervals do not overlap."""
-    linear, general = (results.ratio(place, "SF", "SFR") for place in (LINEAR, GENERAL))
-    for place, found in ((LINEAR, linear), (GENERAL, general)):
+def larger_ratio(
+    results: Results, more: tuple[Place, str, str], less: tuple[Place, str, str], words: str
+) -> Finding:
+    """One ratio of two agents is larger than another, here or elsewhere: the intervals do not overlap."""
+    larger, smaller = (results.ratio(*pair) for pair in (more, less))
+    for pair, found in ((more, larger), (less, smaller)):
         if not found.repetitions:
-            return absent(results, place, "SF", "SFR")
-    n = min(linear.repetitions, general.repetitions)
+            return absent(results, *pair)
+    n = min(larger.repetitions, smaller.repetitions)
     verdict = INCONCLUSIVE
-    if general.high < linear.low:
+    if larger.low > smaller.high:
         verdict = REPRODUCED
-    elif general.low > linear.high:
+    elif larger.high < smaller.low:
         verdict = NOT_REPRODUCED
-    defined = math.isfinite(linear.estimate) and math.isfinite(general.estimate)
-    points = general.estimate < linear.estimate if defined else None
-    words = sentence("smaller_ratio", linear=linear, general=general, n=n)
-    return Finding(verdict, words, points, results.at(LINEAR, GENERAL), n)
+    defined = math.isfinite(larger.estimate) and math.isfinite(smaller.estimate)
+    points = larger.estimate > smaller.estimate if defined else None
+    said = sentence(words, more=more, less=less, larger=larger, smaller=smaller, n=n)
+    return Finding(verdict, said, points, results.at(more[0], less[0]), n)
 
 
 # --- From findings to a verdict ----------------------------------------------------------------------
@@ -318,27 +320,6 @@ def _roughly(place: Place, first: str, second: str) -> Callable[[Results], Findi
     return lambda results: ratio(results, place, first, second, ROUGHLY, 1 / ROUGHLY, where)
 
 
-def closer_than_given(
-    results: Results, place: Place, given: tuple[str, str], learned: tuple[str, str]
-) -> Finding:
-    """SF reaches more of SFR if rewards or features are learned: the intervals do not overlap."""
-    ratios = [results.ratio(place, *pair) for pair in (given, learned)]
-    for pair, found in zip((given, learned), ratios, strict=True):
-        if not found.repetitions:
-            return absent(results, place, *pair)
-    known, online = ratios
-    n = min(known.repetitions, online.repetitions)
-    verdict = INCONCLUSIVE
-    if online.low > known.high:
-        verdict = REPRODUCED
-    elif online.high < known.low:
-        verdict = NOT_REPRODUCED
-    words = sentence(
-        "closer", place=place.setting, given=given, learned=learned, known=known, online=online, n=n
-    )
-    return Finding(verdict, words, online.estimate > known.estimate, results.at(place), n)
-
-
 def _cause(results: Results) -> CheckResult:
     run = results.run("ablation")
     means = {
@@ -421,7 +402,9 @@ CHECKS: Mapping[str, Check] = {
     "results/object-eight-features": _all(
         *(finding for place in _BOTH for finding in _above(place, "SF-4", "SF-8"))
     ),
-    "results/object-stronger-for-general": _all(smaller_ratio),
+    "results/object-stronger-for-general": _all(
+        partial(larger_ratio, more=(LINEAR, "SF", "SFR"), less=(GENERAL, "SF", "SFR"), words="smaller_ratio")
+    ),
     "results/object-linear-model-based": _all(lambda results: alike(results, LINEAR, "SFR", "MB SFR")),
     "results/nonlinearity-trend": _all(ratio_falls),
     "results/nonlinearity-near-linear": _all(lambda results: ratio_at(results, 0, SIMILAR, 1 / SIMILAR)),
@@ -429,10 +412,10 @@ CHECKS: Mapping[str, Check] = {
     "results/roughly-equivalent": _all(*(_roughly(*counterparts) for counterparts in _COUNTERPARTS)),
     "results/weaker-if-learned": _all(
         *(
-            partial(closer_than_given, place=place, given=given, learned=(first, second))
-            for given_place, given in ((GENERAL, ("SF", "SFR")), (RACER, ("SF", "CSFR")))
-            for place, first, second in _COUNTERPARTS
-            if place == given_place
+            partial(larger_ratio, more=learned, less=given, words="closer")
+            for given in ((GENERAL, "SF", "SFR"), (RACER, "SF", "CSFR"))
+            for learned in _COUNTERPARTS
+            if learned[0] == given[0]
         )
     ),
     "results/racer-csfr-above-q": _all(*_above(RACER, "CSFR", "Q", "SF")),

@@ -118,11 +118,11 @@ class Pair:
 def pairs(run: Run, setting: str) -> list[Pair]:
     """Every pair of the printed table of a setting; nothing if the paper prints none."""
     table = PRINTED.get(Place(run.name, setting))
-    cells = table.cells() if table else ()
+    if table is None:
+        return []
     return [
         Pair(table, first, second, printed, versus(run, setting, first, second))
-        for first, second, printed in cells
-        if table
+        for first, second, printed in table.cells()
     ]
 
 

@@ -22,6 +22,7 @@ from PIL import Image
 from experiments.analysis import compare
 from sfr_fa.analysis import figures
 from sfr_fa.analysis.figures import BLACK, RC, SEED, VERMILION, WIDTH, Picture, small_png
+from sfr_fa.arrays import FloatArray
 from sfr_fa.environments.layouts import (
     BARRETO_LAYOUT,
     OBJECT_COLLECTION_LAYOUT,
@@ -31,6 +32,7 @@ from sfr_fa.environments.layouts import (
 from sfr_fa.environments.rendering import ObjectCollectionPicture, RacerPicture
 from sfr_fa.runs import load
 from sfr_fa.runs.load import Run
+from sfr_fa.statistics import Interval
 from sfr_fa.tasks import sample_racer_task
 from sfr_theory import cli
 from sfr_theory.errors import InputError
@@ -51,22 +53,24 @@ def nonlinearity(run: Run) -> Picture:
         f"Total return of SF and Q relative to SFR over the non-linearity of the rewards, {n} repetitions "
         f"that both agents have; 95 % intervals; lines at 100 % and 50 %; {figures.scale(run)}"
     )
-    return Picture("nonlinearity", caption, partial(draw_nonlinearity, run), partial(_hover_ratios, run))
+    return Picture("nonlinearity", caption, partial(draw_nonlinearity, run))
 
 
-def draw_nonlinearity(run: Run) -> Figure:
+def draw_nonlinearity(run: Run) -> tuple[Figure, figures.Numbers]:
     """SF / SFR and Q / SFR over the level of non-linearity."""
     levels = compare.levels(run)
     with mpl.rc_context(RC):
         figure, [axes] = figures.empty(WIDTH, 3.8)
         axes.patch.set_gid("plot-0")
+        series = {}
         for k, (label, colour, line, marker, shift) in enumerate(RATIOS):
             ratios = [level.ratios[label] for level in levels]
-            ends = np.array([(r.estimate - r.low, r.high - r.estimate) for r in ratios]).T
+            mean, low, high = percentages(ratios)
+            series[k] = figures.told_of(min(ratio.repetitions for ratio in ratios), mean, low, high)
             drawn = axes.errorbar(
                 np.array(LEVELS) + shift,
-                np.array([100 * ratio.estimate for ratio in ratios]),
-                yerr=100 * np.nan_to_num(np.maximum(ends, 0.0)),
+                mean,
+                yerr=np.nan_to_num(np.maximum([mean - low, high - mean], 0.0)),
                 color=colour,
                 linestyle=line,
                 marker=marker,
@@ -84,27 +88,17 @@ def draw_nonlinearity(run: Run) -> Figure:
         axes.set_xlabel("error of the best linear reward model")
         axes.set_ylabel("total return, % of SFR's")
         figure.legend(loc="outside upper right", ncols=2, frameon=False).set_gid("legend")
-    return figure
-
-
-def _hover_ratios(run: Run, figure: Figure) -> dict[str, Any]:
-    levels = compare.levels(run)
-    series = {}
-    for k, (label, *_) in enumerate(RATIOS):
-        ratios = [level.ratios[label] for level in levels]
-        series[k] = {
-            "n": min(ratio.repetitions for ratio in ratios),
-            "mean": figures.short([100 * ratio.estimate for ratio in ratios]),
-            "low": figures.short([100 * ratio.low for ratio in ratios]),
-            "high": figures.short([100 * ratio.high for ratio in ratios]),
-        }
-    [axes] = figure.axes
-    return {
+    return figure, {
         "x": "error",
         "range": "95 %",
         "series": [[f"{label} / SFR, %", colour] for label, colour, *_ in RATIOS],
         "panels": [{**figures.limits(axes), "at": list(LEVELS), "series": series}],
     }
+
+
+def percentages(ratios: Sequence[Interval]) -> FloatArray:
+    """Estimates and the ends of their intervals, (3, ratios)."""
+    return 100 * np.array([(ratio.estimate, ratio.low, ratio.high) for ratio in ratios]).T
 
 
 # --- The environments themselves ---------------------------------------------------------------------
@@ -132,13 +126,9 @@ def environments() -> dict[str, Image.Image]:
 
 def strip(images: Sequence[Image.Image], gap: int = 16) -> Image.Image:
     """Pictures of one height, side by side."""
-    width = sum(image.width for image in images) + gap * (len(images) - 1)
-    whole = Image.new("RGB", (width, images[0].height), "white")
-    left = 0
-    for image in images:
-        whole.paste(image, (left, 0))
-        left += image.width + gap
-    return whole
+    first, *others = map(np.asarray, images)
+    white = np.full((len(first), gap, 3), 255, np.uint8)
+    return Image.fromarray(np.hstack([first, *(part for other in others for part in (white, other))]))
 
 
 # --- All of a run ------------------------------------------------------------------------------------

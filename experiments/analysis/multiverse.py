@@ -26,7 +26,6 @@ from typing import Any
 
 import numpy as np
 
-from sfr_fa.arrays import FloatArray
 from sfr_fa.runs.load import AgentRun, Run
 
 SIMILAR = 0.9
@@ -37,9 +36,9 @@ CLEARLY = 3
 DECIDES = 0.1
 """Of the variance."""
 BELOW, ALIKE, HALF = (0.0, 1.0), (SIMILAR, 1 / SIMILAR), (0.0, 0.5)
-VARIANTS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
-    "SF": {"SF's fit": {"L1": "SF", "least squares": "SF, least squares"}},
-    "MB SFR": {"MB's rule": {"delta rule": "MB SFR", "squares": "MB SFR, squares"}},
+VARIANTS: Mapping[str, tuple[str, Mapping[str, str]]] = {
+    "SF": ("SF's fit", {"L1": "SF", "least squares": "SF, least squares"}),
+    "MB SFR": ("MB's rule", {"delta rule": "MB SFR", "squares": "MB SFR, squares"}),
 }
 """Agents that stand for a choice: its name, and a label for each of its values."""
 
@@ -153,7 +152,7 @@ class Specification:
     @property
     def layouts(self) -> int:
         """How many environments there are, whatever an agent's fit or rule."""
-        of_agents = {choice for choices in VARIANTS.values() for choice in choices}
+        of_agents = [choice for choice, _ in VARIANTS.values()]
         return len(
             {frozenset((c, v) for c, v in w.choices.items() if c not in of_agents) for w in self.worlds}
         )
@@ -255,35 +254,26 @@ def _worlds(
         return
     # A variant is a choice where it was run; elsewhere it makes no difference.
     variants = {
-        choice: labels
+        agent: VARIANTS[agent]
         for place, agent, _ in terms
-        for choice, labels in VARIANTS.get(agent, {}).items()
-        if set(labels.values()) <= set(sites[place])
+        if agent in VARIANTS and set(VARIANTS[agent][1].values()) <= set(sites[place])
     }
-    for values in itertools.product(*(labels.items() for labels in variants.values())):
-        chosen = dict(zip(variants, values, strict=True))
-        renamed = {
-            agent: label
-            for agent, choices in VARIANTS.items()
-            for choice in choices
-            for _, label in [chosen.get(choice, ("", agent))]
-        }
+    for values in itertools.product(*(labels.items() for _, labels in variants.values())):
+        labels = {agent: label for agent, (_, label) in zip(variants, values, strict=True)}
         agents = [
-            (sites[place].get(renamed.get(agent, agent), sites[place][agent]), power)
+            (sites[place].get(labels.get(agent, agent), sites[place][agent]), power)
             for place, agent, power in terms
         ]
         common = sorted(set.intersection(*(set(agent.trials) for agent, _ in agents)))
         if common:
             totals = np.array([agent.totals_of(common) for agent, _ in agents])
             powers = np.array([float(power) for _, power in agents])
-            choices = {**environment, **{choice: value for choice, (value, _) in chosen.items()}}
-            yield _world(statement, choices, totals, powers)
-
-
-def _world(statement: Statement, choices: dict[str, str], totals: FloatArray, powers: FloatArray) -> Universe:
-    quotients = np.prod(totals ** powers[:, None], axis=0)
-    estimate = float(np.prod(totals.mean(axis=1) ** powers))
-    return Universe(choices, estimate, tuple(quotients.tolist()), statement.limits)
+            estimate = float(np.prod(totals.mean(axis=1) ** powers))
+            quotients = np.prod(totals ** powers[:, None], axis=0)
+            chosen = {
+                choice: value for (choice, _), (value, _) in zip(variants.values(), values, strict=True)
+            }
+            yield Universe({**environment, **chosen}, estimate, tuple(quotients.tolist()), statement.limits)
 
 
 def specifications(runs: Iterable[Run]) -> list[Specification]:

@@ -17,10 +17,11 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from experiments.analysis import compare
+from experiments.analysis.figures import percentages
 from experiments.analysis.multiverse import Specification, specifications, together
 from sfr_fa import statistics
 from sfr_fa.analysis import figures
-from sfr_fa.analysis.figures import BLUE, GREEN, ORANGE, PURPLE, RC, SKY, VERMILION, WIDTH, Picture
+from sfr_fa.analysis.figures import BLUE, GREEN, ORANGE, PURPLE, RC, SKY, VERMILION, WIDTH, Numbers, Picture
 from sfr_fa.runs.load import Run
 
 SERIES = ((True, "as claimed", BLUE, "o"), (False, "not as claimed", VERMILION, "X"))
@@ -36,46 +37,23 @@ def specification_curves(run: Run) -> Picture:
         f"returns, the range over {run.repetitions} repetitions, blue where the estimate is as claimed "
         f"(shaded); dots say which choices make the world; {figures.scale(run)}"
     )
-    return Picture(
-        "specification_curves",
-        caption,
-        partial(draw_specification_curves, found),
-        partial(_hover_specifications, found),
-    )
+    return Picture("specification_curves", caption, partial(draw_specification_curves, found))
 
 
-def draw_specification_curves(found: Sequence[Specification]) -> Figure:
+def draw_specification_curves(found: Sequence[Specification]) -> tuple[Figure, Numbers]:
+    """A panel for each statement; the pointer is told the quotient of a world, and what it is made of."""
     rows = -(-len(found) // COLUMNS)
     with mpl.rc_context(RC):
         figure = Figure(figsize=(5.2 * COLUMNS, 2.75 * rows), layout="constrained")
         grid = figure.subfigures(rows, COLUMNS, squeeze=False)
-        for panel, (place, specification) in enumerate(zip(grid.flat, found, strict=False)):
+        panels = [
             _draw_specification(place, specification, panel)
-    return figure
+            for panel, (place, specification) in enumerate(zip(grid.flat, found, strict=False))
+        ]
+    return figure, {"series": [[words, colour] for _, words, colour, _ in SERIES], "panels": panels}
 
 
-def _hover_specifications(found: Sequence[Specification], figure: Figure) -> dict[str, Any]:
-    """The quotient of the world under the pointer, and what it is made of."""
-    panels = []
-    for curve, specification in zip(figure.axes[::2], found, strict=True):
-        worlds = specification.worlds
-        series = {}
-        for k, (holds, *_) in enumerate(SERIES):
-            shown = [world if world.holds is holds else None for world in worlds]
-            series[k] = {
-                "n": specification.repetitions,
-                "mean": figures.short([world.estimate if world else np.nan for world in shown]),
-                "low": figures.short([min(world.quotients) if world else np.nan for world in shown]),
-                "high": figures.short([max(world.quotients) if world else np.nan for world in shown]),
-            }
-        panels.append({
-            **figures.limits(curve), "at": list(range(len(worlds))), "series": series,
-            "names": [", ".join(f"{choice} {value}" for choice, value in w.choices.items()) for w in worlds],
-        })  # fmt: skip
-    return {"series": [[words, colour] for _, words, colour, _ in SERIES], "panels": panels}
-
-
-def _draw_specification(figure: Any, specification: Specification, panel: int) -> None:
+def _draw_specification(figure: Any, specification: Specification, panel: int) -> Numbers:
     """The curve above, the choices below."""
     worlds, statement = specification.worlds, specification.statement
     dots = {
@@ -87,16 +65,17 @@ def _draw_specification(figure: Any, specification: Specification, panel: int) -
     low, high = statement.limits
     curve.patch.set_gid(f"plot-{panel}")
     curve.axhspan(low, high, color=SKY, alpha=0.18, linewidth=0)
+    values = np.array([(w.estimate, min(w.quotients), max(w.quotients)) for w in worlds]).T
+    told = {}
     for series, (holds, _, colour, marker) in enumerate(SERIES):
-        shown = [(k, world) for k, world in enumerate(worlds) if world.holds is holds]
-        places = [k for k, _ in shown]
-        lows, highs = ([end(world.quotients) for _, world in shown] for end in (min, max))
+        is_shown = np.array([world.holds is holds for world in worlds])
+        places = np.flatnonzero(is_shown)
+        estimates, lows, highs = values[:, is_shown]
+        told[series] = figures.told_of(specification.repetitions, *np.where(is_shown, values, np.nan))
         [ranges] = curve.plot(
             _pieces(places, places), _pieces(lows, highs), "-", color=colour, linewidth=1, marker=""
         )
-        [dots_of_worlds] = curve.plot(
-            places, [w.estimate for _, w in shown], marker, color=colour, markersize=3.5
-        )
+        [dots_of_worlds] = curve.plot(places, estimates, marker, color=colour, markersize=3.5)
         ranges.set_gid(f"s{series}-line-{panel}")
         dots_of_worlds.set_gid(f"s{series}-dots-{panel}")
     choices.hlines(range(len(dots)), -0.5, len(worlds) - 0.5, color="#ddd", linewidth=0.6)
@@ -122,6 +101,8 @@ def _draw_specification(figure: Any, specification: Specification, panel: int) -
     for side in ("left", "bottom"):
         choices.spines[side].set_visible(False)
     choices.tick_params(length=0)
+    names = [", ".join(f"{choice} {value}" for choice, value in w.choices.items()) for w in worlds]
+    return {**figures.limits(curve), "at": list(range(len(worlds))), "series": told, "names": names}
 
 
 def _pieces(begins: Any, ends: Any) -> Any:
@@ -142,82 +123,62 @@ def fewer_policies(run: Run) -> Picture:
         f"all of them (an axis that does not begin at 0), and time per step; means, bars are 95 % "
         f"intervals over {figures.repetition_counts(run, _settings(run)[0])}; {figures.scale(run)}"
     )
-    return Picture("fewer_policies", caption, partial(draw_fewer_policies, run), partial(_hover_fewer, run))
+    return Picture("fewer_policies", caption, partial(draw_fewer_policies, run))
 
 
-def draw_fewer_policies(run: Run) -> Figure:
-    """Above the return, below the time, a column for each setting."""
+def draw_fewer_policies(run: Run) -> tuple[Figure, Numbers]:
+    """Above the return, below the time, a column for each setting; the pointer is told both at an m."""
     settings = _settings(run)
     with mpl.rc_context(RC):
         figure = Figure(figsize=(WIDTH * 1.4, 4.6), layout="constrained")
         axes = figure.subplots(2, len(settings), squeeze=False, sharex=True, sharey="row")
+        panels: list[Numbers] = [{}] * (2 * len(settings))
         for column, setting in enumerate(settings):
             for row in range(2):
                 axes[row, column].patch.set_gid(f"plot-{row * len(settings) + column}")
-            _draw_setting(axes[:, column], run, setting, column, len(settings))
+            panels[column :: len(settings)] = _draw_setting(
+                axes[:, column], run, setting, column, len(settings)
+            )
         axes[0, 0].set_ylabel("return, % of all policies'")
         axes[1, 0].set_ylabel("time per step, µs")
         handles, labels = axes[0, 0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside upper center", ncols=len(STYLES), frameon=False).set_gid(
             "legend"
         )
-    return figure
+    for panel, place in zip(panels, axes.flat, strict=True):
+        # The axis is logarithmic, and shared.
+        panel["xlim"] = np.log10(place.get_xlim()).tolist()
+    series = [[rule, colour] for rule, (colour, _) in STYLES.items()]
+    return figure, {"range": "95 %", "series": series, "panels": panels}
 
 
 def _settings(run: Run) -> list[str]:
     return [setting for setting in run.settings if (setting, ALL) in run.agents]
 
 
-def _hover_fewer(run: Run, figure: Figure) -> dict[str, Any]:
-    """Return and time at the m under the pointer."""
-    panels: list[dict[str, Any]] = []
-    settings = _settings(run)
-    for axes, setting in zip(figure.axes, settings * 2, strict=True):
-        is_time = len(panels) >= len(settings)
-        chosen = {rule: dict(subsets(run, setting, rule)) for rule in STYLES}
-        counts = sorted({m for labels in chosen.values() for m in labels})
-        series = {}
-        for k, labels in enumerate(chosen.values()):
-            rows = []
-            for m in counts:
-                if m not in labels:
-                    rows.append((np.nan, np.nan, np.nan))
-                elif is_time:
-                    rows.append((microseconds(run, setting, labels[m]), np.nan, np.nan))
-                else:
-                    r = compare.ratio(run, setting, labels[m], ALL)
-                    rows.append((100 * r.estimate, 100 * r.low, 100 * r.high))
-            columns = dict(
-                zip(("mean", "low", "high"), map(figures.short, zip(*rows, strict=True)), strict=True)
-            )
-            series[k] = {"n": len(run.agents[setting, ALL].trials), **columns}
-        unit = "µs per step" if is_time else "% of the return of all policies"
-        low, high = np.log10(axes.get_xlim())  # the axis is logarithmic
-        panels.append({
-            "xlim": [float(low), float(high)], "at": np.log10(counts).tolist(), "series": series,
-            "names": [f"{setting}, m = {m}: {unit}" for m in counts],
-        })  # fmt: skip
-    series_names = [[rule, colour] for rule, (colour, _) in STYLES.items()]
-    return {"range": "95 %", "series": series_names, "panels": panels}
-
-
 ALL = "SFR, all"
 
 
-def _draw_setting(axes: Any, run: Run, setting: str, column: int, columns: int) -> None:
+def _draw_setting(axes: Any, run: Run, setting: str, column: int, columns: int) -> list[Numbers]:
+    """The two panels of a setting, and what the pointer is told in them."""
     returns, times = axes
+    found = {rule: subsets(run, setting, rule) for rule in STYLES}
+    counts = sorted({m for labels in found.values() for m in labels})
+    told = np.full((2, len(STYLES), 3, len(counts)), np.nan)
     for shift, (rule, (colour, marker)) in enumerate(STYLES.items()):
-        points = [(m, agent) for m, agent in subsets(run, setting, rule)]
-        if not points:
+        labels = found[rule]
+        if not labels:
             continue
-        x = np.array([m for m, _ in points]) * 1.03 ** (shift - 1.5)
-        ratios = [compare.ratio(run, setting, label, ALL) for _, label in points]
-        ends = np.array([(r.estimate - r.low, r.high - r.estimate) for r in ratios]).T
+        mean, low, high = percentages([compare.ratio(run, setting, label, ALL) for label in labels.values()])
+        seconds = [microseconds(run, setting, label) for label in labels.values()]
+        at = [counts.index(m) for m in labels]
+        told[0, shift][:, at] = mean, low, high
+        told[1, shift, 0, at] = seconds
+        x = np.array(list(labels)) * 1.03 ** (shift - 1.5)
         style = {"color": colour, "marker": marker, "linewidth": 1.4, "markersize": 5, "label": rule}
-        line, caps, bars = returns.errorbar(
-            x, [100 * r.estimate for r in ratios], yerr=100 * np.nan_to_num(ends), capsize=2.5, **style
-        )
-        [below] = times.plot(x, [microseconds(run, setting, label) for _, label in points], **style)
+        yerr = np.nan_to_num([mean - low, high - mean])
+        line, caps, bars = returns.errorbar(x, mean, yerr=yerr, capsize=2.5, **style)
+        [below] = times.plot(x, seconds, **style)
         line.set_gid(f"s{shift}-line-{column}")
         below.set_gid(f"s{shift}-line-{columns + column}")
         for part, artist in enumerate((*caps, *bars)):
@@ -226,27 +187,31 @@ def _draw_setting(axes: Any, run: Run, setting: str, column: int, columns: int) 
     times.axhline(microseconds(run, setting, ALL), color="#777", linewidth=0.9)
     returns.set_title(setting, fontsize=10, loc="left")
     times.set_xscale("log")
-    counts = sorted({m for rule in STYLES for m, _ in subsets(run, setting, rule)})
     times.set_xticks(counts, [str(m) for m in counts])
     times.minorticks_off()
     times.set_xlabel("m, earlier policies")
     times.set_ylim(bottom=0)
+    n = len(run.agents[setting, ALL].trials)
+    return [
+        {
+            "at": np.log10(counts).tolist(),
+            "series": {k: figures.told_of(n, *rows) for k, rows in enumerate(panel)},
+            "names": [f"{setting}, m = {m}: {unit}" for m in counts],
+        }
+        for panel, unit in zip(told, ("% of the return of all policies", "µs per step"), strict=True)
+    ]
 
 
-def subsets(run: Run, setting: str, rule: str) -> list[tuple[int, str]]:
-    """(m, label) of the agents that choose their policies by a rule."""
-    setups = {
-        agent["label"]: agent["gpi_policies"]
+def subsets(run: Run, setting: str, rule: str) -> dict[int, str]:
+    """m -> label, of the agents that choose their policies by a rule."""
+    chosen = {
+        agent["label"]: agent["gpi_policies"].split()
         for part in run.config["parts"]
         if part["setting"]["name"] == setting
         for agent in part["agents"]
     }
-    found = [
-        (int(chosen.split()[1]), label)
-        for label, chosen in setups.items()
-        if chosen.split()[0] == rule and (setting, label) in run.agents
-    ]
-    return sorted(found)
+    found = ((int(words[1]), label) for label, words in chosen.items() if words[0] == rule)
+    return dict(sorted((m, label) for m, label in found if (setting, label) in run.agents))
 
 
 def microseconds(run: Run, setting: str, label: str) -> float:

@@ -8,7 +8,7 @@ a family (SF, SF-R, SF-4, ...) share a colour and differ in line style, and all 
 that a figure survives a black and white printer. The same results give the same file, byte for byte.
 
 A figure is drawn once. In a page its SVG is part of the HTML, with letters as text and colours that follow
-the page, and `hover` says what is where, for templates/look.js: the numbers under the pointer, and agents
+the page, and `numbers` say what is where, for templates/look.js: the numbers under the pointer, and agents
 that are switched off. What belongs to series k of a figure has an id that begins with s{k}-, what is plotted
 in panel k lies in the box plot-{k}, and the key to the series is `legend`.
 """
@@ -71,24 +71,29 @@ class Look:
     marker: str
 
 
+Numbers = dict[str, Any]
+"""Of a drawn figure: its series and, for each panel, its range and what the pointer is told; or nothing."""
+
+
 @dataclass(frozen=True)
 class Picture:
     """A figure with the name of its file and a caption that says what it shows; drawn when it is needed."""
 
     name: str
     caption: str
-    draw: Callable[[], Figure]
-    hover: Callable[[Figure], dict[str, Any]] | None = None
-    """Of the drawn figure: its series and, for each panel, its range and what the pointer is told."""
+    draw: Callable[[], tuple[Figure, Numbers]]
 
     @cached_property
-    def figure(self) -> Figure:
+    def _drawn(self) -> tuple[Figure, Numbers]:
         return self.draw()
 
     @property
-    def numbers(self) -> dict[str, Any]:
-        """What the pointer is told; nothing if the figure does not answer."""
-        return self.hover(self.figure) if self.hover else {}
+    def figure(self) -> Figure:
+        return self._drawn[0]
+
+    @property
+    def numbers(self) -> Numbers:
+        return self._drawn[1]
 
     def encoded(self, file_format: str) -> bytes:
         """The file's content."""
@@ -172,12 +177,7 @@ def curves(run: Run, setting: str) -> Picture:
         f"{setting}: mean return of each task over {repetition_counts(run, setting)}{smooth}; bands are one "
         f"standard error{rows}; the legend is in the order of the last fifth of the tasks; {scale(run)}"
     )
-    return Picture(
-        _slug("curves", setting),
-        caption,
-        partial(draw_curves, run, setting),
-        partial(_hover_curves, run, setting),
-    )
+    return Picture(_slug("curves", setting), caption, partial(draw_curves, run, setting))
 
 
 def panels(run: Run, setting: str) -> dict[str, dict[str, AgentRun]]:
@@ -210,8 +210,11 @@ def _series(run: Run, setting: str) -> list[str]:
     return sorted(late, key=lambda name: -np.mean(late[name]))
 
 
-def draw_curves(run: Run, setting: str) -> Figure:
-    """Mean return of each task with its standard error; the legend follows the order at the end."""
+def draw_curves(run: Run, setting: str) -> tuple[Figure, Numbers]:
+    """Mean return of each task with its standard error; the legend follows the order at the end.
+
+    The pointer is told these, and the range over repetitions, at HOVER_POINTS tasks.
+    """
     found, names = panels(run, setting), _series(run, setting)
     window = smoothing_window(run.tasks)
     with mpl.rc_context(RC):
@@ -221,14 +224,21 @@ def draw_curves(run: Run, setting: str) -> Figure:
         # Averages of neighbouring tasks hardly differ: five for each window show all there is to see.
         shown = np.arange(0, run.tasks, max(1, window // 5))
         step = max(1, len(shown) // 8)
+        at = np.unique(np.linspace(0, run.tasks - 1, min(run.tasks, HOVER_POINTS)).round().astype(int))
         handles: dict[str, Any] = {}
+        told: list[Any] = []
         for row, (panel, named) in enumerate(found.items()):
             axes = grid[row]
             axes.patch.set_gid(f"plot-{row}")
             style = looks(list(named.values()))
+            numbers = {}
             for k, (name, agent) in enumerate(named.items()):
                 look, series = style[agent.label], names.index(name)
-                curve = statistics.task_curve(statistics.running_mean(agent.returns, window))
+                returns = statistics.running_mean(agent.returns, window)
+                curve = statistics.task_curve(returns)
+                ends = returns.min(axis=0)[at], returns.max(axis=0)[at]
+                error = {"error": short(curve.standard_error[at])}
+                numbers[series] = told_of(len(agent.trials), curve.mean[at], *ends) | error
                 [handles[name]] = axes.plot(
                     1 + shown,
                     curve.mean[shown],
@@ -259,6 +269,7 @@ def draw_curves(run: Run, setting: str) -> Figure:
             axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
             axes.set_xlim(1, max(2, run.tasks))
             axes.xaxis.get_major_locator().set_params(integer=True)
+            told.append(numbers)
         grid[-1].set_xlabel("task")
         figure.supylabel(f"return per task ({run.steps:,} steps)", fontsize=10)
         legend = figure.legend(
@@ -271,30 +282,15 @@ def draw_curves(run: Run, setting: str) -> Figure:
             columnspacing=1.2,
         )
         legend.set_gid("legend")
-    return figure
+    series_names = [[name, handles[name].get_color()] for name in names]
+    places = {"at": (1 + at).tolist()}
+    shown_there = [limits(axes) | places | {"series": told[row]} for row, axes in enumerate(grid)]
+    return figure, {"x": "task", "series": series_names, "panels": shown_there}
 
 
-def _hover_curves(run: Run, setting: str, figure: Figure) -> dict[str, Any]:
-    """Mean, standard error, and the range over repetitions, at HOVER_POINTS tasks."""
-    found, names = panels(run, setting), _series(run, setting)
-    at = np.unique(np.linspace(0, run.tasks - 1, min(run.tasks, HOVER_POINTS)).round().astype(int))
-    window = smoothing_window(run.tasks)
-    shown, colours = [], {}
-    for axes, named in zip(figure.axes, found.values(), strict=True):
-        series, style = {}, looks(list(named.values()))
-        for name, agent in named.items():
-            returns = statistics.running_mean(agent.returns, window)
-            curve = statistics.task_curve(returns)
-            colours[name] = style[agent.label].colour
-            series[names.index(name)] = {
-                "n": len(agent.trials),
-                "mean": short(curve.mean[at]),
-                "error": short(curve.standard_error[at]),
-                "low": short(returns.min(axis=0)[at]),
-                "high": short(returns.max(axis=0)[at]),
-            }
-        shown.append({**limits(axes), "at": (1 + at).tolist(), "series": series})
-    return {"x": "task", "series": [[name, colours[name]] for name in names], "panels": shown}
+def told_of(n: int, mean: Any, low: Any, high: Any) -> Numbers:
+    """What the pointer is told of one series."""
+    return {"n": n, "mean": short(mean), "low": short(low), "high": short(high)}
 
 
 def short(values: Any) -> list[float | None]:
@@ -315,22 +311,21 @@ def total_return(run: Run, setting: str) -> Picture:
         f"quartile, whiskers to the last values within 1.5 of their distance, a dot for each repetition; "
         f"{scale(run)}"
     )
-    return Picture(
-        _slug("total_return", setting),
-        caption,
-        partial(draw_total_return, run, setting),
-        partial(_hover_totals, run, setting),
-    )
+    return Picture(_slug("total_return", setting), caption, partial(draw_total_return, run, setting))
 
 
-def draw_total_return(run: Run, setting: str) -> Figure:
-    """A box for each agent, a dot for each repetition, mean and standard deviation dashed."""
+def draw_total_return(run: Run, setting: str) -> tuple[Figure, Numbers]:
+    """A box for each agent, a dot for each repetition, mean and standard deviation dashed.
+
+    The pointer is told what a row shows, in words, and every repetition.
+    """
     agents = run.in_setting(setting)
     style = looks(agents)
     scatter = np.random.default_rng(SEED)
     with mpl.rc_context(RC):
         figure, [axes] = empty(WIDTH, 1.1 + 0.42 * len(agents))
         axes.patch.set_gid("plot-0")
+        rows = []
         for k, agent in enumerate(agents):
             look = style[agent.label]
             line = {"color": look.colour, "linewidth": 1.3}
@@ -366,6 +361,15 @@ def draw_total_return(run: Run, setting: str) -> Figure:
             )
             for part, artist in enumerate(drawn):
                 artist.set_gid(f"s{k}-{part}")
+            totals = ", ".join(f"{k}: {number(t.total_return)}" for k, t in agent.trials.items())
+            rows.append(
+                [
+                    f"mean {number(described.mean)}, sd {number(described.standard_deviation)}",
+                    f"median {number(described.median)}",
+                    f"quartiles {number(described.lower_quartile)} and {number(described.upper_quartile)}",
+                    f"repetitions: {totals}",
+                ]
+            )
         axes.set_yticks(range(len(agents)), [agent.label for agent in agents])
         axes.set_ylim(len(agents) - 0.4, -0.6)
         axes.grid(visible=False, axis="y")
@@ -381,28 +385,8 @@ def draw_total_return(run: Run, setting: str) -> Figure:
             Line2D([], [], color="#444", marker="o", markersize=3.5, linestyle="none", label="repetition"),
         ]
         figure.legend(handles=key, loc="outside upper right", ncols=3, frameon=False, fontsize=8)
-    return figure
-
-
-def _hover_totals(run: Run, setting: str, figure: Figure) -> dict[str, Any]:
-    """What a row of the figure shows, in words, and every repetition."""
-    agents = run.in_setting(setting)
-    style = looks(agents)
-    rows = []
-    for agent in agents:
-        box = statistics.summary(agent.totals)
-        rows.append(
-            [
-                f"mean {number(box.mean)}, sd {number(box.standard_deviation)}",
-                f"median {number(box.median)}",
-                f"quartiles {number(box.lower_quartile)} and {number(box.upper_quartile)}",
-                "repetitions: "
-                + ", ".join(f"{k}: {number(t.total_return)}" for k, t in agent.trials.items()),
-            ]
-        )
-    [axes] = figure.axes
     series = [[agent.label, style[agent.label].colour] for agent in agents]
-    return {"series": series, "panels": [{**limits(axes), "rows": rows}]}
+    return figure, {"series": series, "panels": [limits(axes) | {"rows": rows}]}
 
 
 # --- All of a run ------------------------------------------------------------------------------------

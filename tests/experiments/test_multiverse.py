@@ -137,7 +137,7 @@ def test_the_figure_of_fewer_policies():
     axes = picture.figure.axes[0]
     heights = {container.get_label(): container.lines[0].get_ydata()[0] for container in axes.containers}
     assert heights == pytest.approx({rule: 100 * part for rule, part in level.items()})
-    assert [m for m, _ in world_figures.subsets(run, "linear", "bound")] == [1, 5, 20]
+    assert list(world_figures.subsets(run, "linear", "bound")) == [1, 5, 20]
     told = picture.numbers["panels"][0]
     assert told["names"][1].startswith("linear, m = 5:")
     n = len(run.agents["linear", "SFR, all"].trials)
