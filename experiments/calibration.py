@@ -18,11 +18,10 @@ figure in docs/results.md. Takes a minute, most of it the compilation of the eng
 
 from __future__ import annotations
 
-import csv
-import io
+import functools
 import itertools
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
 import gymnasium
@@ -31,13 +30,13 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from experiments import rows as rows_of
 from sfr_fa.analysis.figures import BLUE, RC, VERMILION, WIDTH, Picture
 from sfr_fa.engines import make_engine
 from sfr_fa.tasks import LinearTask
 from sfr_theory import cli
 from sfr_theory.errors import InputError
 from sfr_theory.paper import OBJECT_RATES
-from sfr_theory.reading import known_content, read_text
 
 TABLE = "one_step_model.csv"
 RULES = ("delta rule", "squares")
@@ -144,30 +143,8 @@ def calibrations(seen: RecordedWalk) -> list[Calibration]:
     return rows
 
 
-# --- The table ---------------------------------------------------------------------------------------
-
-
-def to_csv(rows: Iterable[Calibration]) -> bytes:
-    buffer = io.StringIO()
-    writer = csv.DictWriter(buffer, [field.name for field in fields(Calibration)], lineterminator="\n")
-    writer.writeheader()
-    for row in rows:
-        writer.writerow({k: f"{v:.6g}" if isinstance(v, float) else v for k, v in asdict(row).items()})
-    return buffer.getvalue().encode()
-
-
-def read(path: Path) -> list[Calibration]:
-    """The rows of a table; none if there is no such file."""
-    if not path.exists():
-        return []
-    with known_content(path, "experiments.calibration"):
-        return [
-            Calibration(
-                row["rule"], float(row["rate"]), row["kind"], row["name"], int(row["count"]),
-                float(row["predicted"]), float(row["observed"]),
-            )
-            for row in csv.DictReader(io.StringIO(read_text(path), newline=""))
-        ]  # fmt: skip
+read = functools.partial(rows_of.read, Calibration, command="experiments.calibration")
+"""The rows of a table; none if there is no such file."""
 
 
 # --- The figure --------------------------------------------------------------------------------------
@@ -253,7 +230,7 @@ def main(options: Options) -> int:
     output = Path(options.output)
     cli.require_writable(options.output)
     rows = calibrations(walk(options.tasks, options.task_steps, options.steps))
-    cli.write_atomic(output, to_csv(rows))
+    cli.write_atomic(output, rows_of.to_csv(Calibration, rows))
     print("predicted over actual frequency in the second half of the walk; 1 is right")
     for rule in RULES:
         for rate in RATES:

@@ -26,17 +26,15 @@ everybody more.
 from __future__ import annotations
 
 import copy
-import csv
 import functools
 import importlib.util
-import io
 import itertools
 import logging
 import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +45,7 @@ from gymnasium.wrappers import TransformObservation, TransformReward
 from scipy.stats import t as student
 from torch import Tensor, nn
 
+from experiments import rows as rows_of
 from sfr_fa.agents import Replay, ValueShape
 from sfr_fa.engines import Engine, EpisodeLimit, make_engine
 from sfr_fa.environments.adapters import FeaturesFromVectorReward, OneHot
@@ -54,7 +53,6 @@ from sfr_fa.feature_spaces import DiscreteFeatures
 from sfr_fa.tasks import AdditiveTask, FunctionTask, LinearTask, Task
 from sfr_theory import cli
 from sfr_theory.errors import InputError
-from sfr_theory.reading import known_content, read_text
 
 GAMMA, EPSILON, BATCH, HIDDEN, EPISODE = 0.97, 0.3, 32, 64, 60
 TRAIN_STEPS, FEW_STEPS, EPISODES = 4500, 225, 2
@@ -295,38 +293,13 @@ def _peer_earned(learner: Any, env: gymnasium.Env[Any, Any], task: LinearTask, s
 
 
 def read_rows(path: Path) -> list[Row]:
-    if not path.exists():
-        return []
-    kinds: dict[str, Callable[[str], Any]] = {
-        "seed": int,
-        "train_steps": int,
-        "steps": int,
-        "linear": lambda text: text == "True",
-    }
-    with known_content(path, "experiments.peers"):
-        lines = csv.DictReader(io.StringIO(read_text(path), newline=""))
-        columns = [field.name for field in fields(Row)]
-        if lines.fieldnames != columns:
-            raise InputError(f"{path} is another table: the columns here are {', '.join(columns)}")
-        return [
-            Row(**{
-                field.name: kinds.get(field.name, float if field.type == "float" else str)(line[field.name])
-                for field in fields(Row)
-            })
-            for line in lines
-        ]  # fmt: skip
+    return rows_of.read(Row, path, "experiments.peers")
 
 
 def write_rows(rows: list[Row], path: Path) -> None:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, [field.name for field in fields(Row)], lineterminator="\n")
-    writer.writeheader()
-    for row in sorted(rows, key=lambda row: (row.environment, row.agent, row.seed, row.utility, row.steps)):
-        numbers = {name: f"{value:.6g}" if isinstance(value, float) else value
-                   for name, value in asdict(row).items()}  # fmt: skip
-        writer.writerow(numbers)
     path.parent.mkdir(parents=True, exist_ok=True)
-    cli.write_atomic(path, text.getvalue().encode())
+    order = sorted(rows, key=lambda row: (row.environment, row.agent, row.seed, row.utility, row.steps))
+    cli.write_atomic(path, rows_of.to_csv(Row, order))
 
 
 def interval(values: list[float]) -> str:

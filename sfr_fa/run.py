@@ -173,8 +173,10 @@ def main(options: Options) -> int:
         )
     folder = RunFolder(Path(options.results) / config.name / options.profile)
     engines = check_trials(trials)
+    # Labels and titles are the user's: [brackets] in them are no markup.
+    say = functools.partial(console.print, soft_wrap=True, markup=False)
     if options.dry_run:
-        show_plan(console, config, trials, engines, folder, options.workers)
+        show_plan(say, config, trials, engines, folder, options.workers)
         return 0
     if options.tensorboard:
         require("tensorboardX", "tensorboard")
@@ -188,8 +190,6 @@ def main(options: Options) -> int:
         folder.add_races(frozenset((trial.setting.name, trial.agent.label) for trial in trials))
     states = {trial.key: folder.status(trial.key) for trial in trials}
     finished = sum(status.state is TrialState.FINISHED for status in states.values())
-    # Labels and titles are the user's: [brackets] in them are no markup.
-    say = functools.partial(console.print, markup=False)
     say(f"{config.title}, profile {options.profile}: {len(trials)} trials, {finished} finished before")
     outcomes = [
         TrialOutcome(key, error=f"{status.reason}; delete its .csv and .json to run it again")
@@ -218,7 +218,7 @@ def main(options: Options) -> int:
         console.print("interrupted; the same command continues from here")
         return cli.EXIT_INTERRUPTED
     folder.tidy()
-    return _summary(console, config, folder, outcomes, time.monotonic() - started)
+    return _summary(say, config, folder, outcomes, time.monotonic() - started)
 
 
 def race_rounds(folder: RunFolder, trials: Sequence[Trial]) -> Iterator[list[Trial]]:
@@ -257,7 +257,7 @@ def race_rounds(folder: RunFolder, trials: Sequence[Trial]) -> Iterator[list[Tri
 
 
 def _summary(
-    console: Console,
+    say: Callable[..., None],
     config: ExperimentConfig,
     folder: RunFolder,
     outcomes: Sequence[TrialOutcome],
@@ -265,22 +265,20 @@ def _summary(
 ) -> int:
     for note, count in _grouped(note for outcome in outcomes for note in outcome.notes):
         more = f" (and {count - 1} more)" if count > 1 else ""
-        console.print(f"note: {note}{more}", soft_wrap=True, markup=False)
+        say(f"note: {note}{more}")
     failed = [outcome for outcome in outcomes if outcome.error is not None]
     for outcome in failed:
-        console.print(f"failed: {outcome.key}: {outcome.error}", soft_wrap=True, markup=False)
+        say(f"failed: {outcome.key}: {outcome.error}")
     run = store.read_run(folder.path)
-    console.print(
+    say(
         f"{len(run.trials)} of {len(run.manifest['trials'])} trials are finished in {folder.path}; "
-        f"this took {duration(seconds)}",
-        soft_wrap=True,
-        markup=False,
+        f"this took {duration(seconds)}"
     )
     for trial in run.trials.values():
         if trial.diverged:
-            console.print(f"diverged: {trial.key} in task {trial.rows[-1].task}", markup=False)
+            say(f"diverged: {trial.key} in task {trial.rows[-1].task}")
     if config.is_grid:
-        show_grid(console, folder, run)
+        show_grid(say, folder, run)
     return cli.EXIT_UNEXPECTED if failed else 0
 
 
@@ -292,7 +290,7 @@ def _grouped(notes: Iterator[str]) -> list[tuple[str, int]]:
     return [(members[0], len(members)) for members in groups.values()]
 
 
-def show_grid(console: Console, folder: RunFolder, run: store.StoredTrials) -> None:
+def show_grid(say: Callable[..., None], folder: RunFolder, run: store.StoredTrials) -> None:
     """The best rates of each agent; the whole grid goes to grid.csv once all of them are decided."""
     planned = store.planned_combinations(run.manifest["config"])
     repetitions = run.manifest["config"]["size"]["repetitions"]
@@ -305,14 +303,14 @@ def show_grid(console: Console, folder: RunFolder, run: store.StoredTrials) -> N
             trials = f"{sum(p.repetitions for p in same)} of {len(same) * repetitions}"
             table.add_row(point.setting, point.agent, rates_text(point.rates), mean, str(len(same)), trials)
     if table.rows:
-        console.print(table, markup=False)
+        say(table, soft_wrap=False)
     decided = {(point.setting, point.agent) for point in points if point.best}
     if decided == set(planned) and not run.problems:
         cli.write_atomic(folder.path / "grid.csv", store.grid_to_csv(points))
 
 
 def show_plan(
-    console: Console,
+    say: Callable[..., None],
     config: ExperimentConfig,
     trials: Sequence[Trial],
     engines: Mapping[tuple[str, str], Engine],
@@ -334,19 +332,14 @@ def show_plan(
         todo += len(left)
         size = f"{group[0].tasks} x {group[0].steps}"
         table.add_row(setting, agent, rates, str(len(group)), size, str(len(left)), duration(each.seconds))
-    console.print(
-        f"{config.title}: {len(trials)} trials, {todo} to do, results in {folder.path}",
-        soft_wrap=True,
-        markup=False,
-    )
-    console.print(table, markup=False)
+    say(f"{config.title}: {len(trials)} trials, {todo} to do, results in {folder.path}")
+    say(table, soft_wrap=False)
     basis = "as measured here" if total.measured else "roughly, from speeds of an ordinary core"
     time_left = duration(total.seconds / workers)
-    console.print(
+    say(
         f"about {time_left} on {workers} worker{'s' if workers > 1 else ''} ({basis}), "
         f"{total.result_bytes / 1e6:.1f} MB of results and up to "
-        f"{workers * total.checkpoint_bytes / 1e6:.0f} MB of checkpoints meanwhile",
-        soft_wrap=True,
+        f"{workers * total.checkpoint_bytes / 1e6:.0f} MB of checkpoints meanwhile"
     )
 
 

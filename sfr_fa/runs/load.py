@@ -200,7 +200,6 @@ def load(path: Path) -> Run:
 
 def _run(path: Path, finished: publish.Finished) -> Run:
     records, config = finished.records.values(), finished.config
-    usable = [record for record in records if not record.diverged]
     notes = [
         f"{record.key} diverged in task {len(record.returns) - 1}; it is left out"
         for record in records
@@ -211,7 +210,7 @@ def _run(path: Path, finished: publish.Finished) -> Run:
     points = store.grid_points(
         list(records), store.planned_combinations(config), config["size"]["repetitions"], finished.races
     )
-    agents, unfinished = _at_best_rates(config, usable, points)
+    agents, unfinished = _at_best_rates(config, points)
     return Run(
         path,
         config,
@@ -299,49 +298,38 @@ def _not_run(absent: Mapping[str, Sequence[str]], settings: int) -> str:
 
 
 def _at_best_rates(
-    config: Mapping[str, Any], usable: Sequence[TrialRecord], points: Sequence[GridPoint]
+    config: Mapping[str, Any], points: Sequence[GridPoint]
 ) -> tuple[dict[tuple[str, str], AgentRun], list[str]]:
     """Each agent at the rates with the highest mean total return, in the order of the config."""
-    groups: dict[tuple[str, str], dict[str, AgentRun]] = {}
-    for result in sorted(usable, key=lambda result: int(result.trial["repetition"])):
-        setting, agent = result.trial["setting"]["name"], result.trial["agent"]
-        rates = result.trial["rates"]
-        combinations = groups.setdefault((setting, agent["label"]), {})
-        known = combinations.get(canonical_json(rates))
-        trials = {**(known.trials if known else {}), result.trial["repetition"]: result}
-        combinations[canonical_json(rates)] = AgentRun(
-            setting,
-            agent["label"],
-            agent["agent"],
-            rates,
-            trials,
-            clips=agent.get("clipping") != "none",
-            own_family=agent.get("family", ""),
-            initial_weights=agent.get("initial_weights", "paper"),
-        )
     chosen, remarks = {}, []
-    planned = store.planned_combinations(config)
-    best = {(p.setting, p.agent): canonical_json(dict(p.rates)) for p in points if p.best}
-    for part in config["parts"]:
-        for agent in part["agents"]:
-            place = (part["setting"]["name"], agent["label"])
-            if place in chosen or place not in groups:
-                continue
-            combinations = groups[place]
-            winner = best.get(place)
-            if winner not in combinations:
-                # Not every combination has the same repetitions yet: those that all have decide.
-                common = set.intersection(*(set(run.trials) for run in combinations.values()))
-                shared = sorted(common) or None
-                winner = max(
-                    combinations,
-                    key=lambda rates: float(
-                        np.mean(combinations[rates].totals_of(shared or combinations[rates].repetitions))
-                    ),
+    for place, planned in store.planned_combinations(config).items():
+        here = [point for point in points if (point.setting, point.agent) == place]
+        best = next((_agent_run(point) for point in here if point.best), None)
+        tried = [run for run in map(_agent_run, here) if run.trials]
+        if best is None and tried:
+            # Not every combination has the same repetitions yet: those that all have decide.
+            common = sorted(set.intersection(*(set(run.trials) for run in tried)))
+            best = max(tried, key=lambda run: float(np.mean(run.totals_of(common or run.repetitions))))
+            if planned > 1:
+                remarks.append(
+                    f"{place[0]}: the rates of {place[1]} are the best so far, the grid is unfinished"
                 )
-                if planned[place] > 1:
-                    remarks.append(
-                        f"{place[0]}: the rates of {place[1]} are the best so far, the grid is unfinished"
-                    )
-            chosen[place] = combinations[winner]
+        if best is not None:
+            chosen[place] = best
     return chosen, remarks
+
+
+def _agent_run(point: GridPoint) -> AgentRun:
+    """The trials of one combination of rates that can be used."""
+    agent = point.results[0].trial["agent"]
+    usable = [result for result in point.results if not result.diverged]
+    return AgentRun(
+        point.setting,
+        point.agent,
+        agent["agent"],
+        point.rates,
+        {r.trial["repetition"]: r for r in sorted(usable, key=lambda r: int(r.trial["repetition"]))},
+        clips=agent.get("clipping") != "none",
+        own_family=agent.get("family", ""),
+        initial_weights=agent.get("initial_weights", "paper"),
+    )

@@ -17,7 +17,7 @@ import csv
 import io
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -93,34 +93,25 @@ def _trial(
 def from_folder(folder: Path) -> Finished:
     """The trials that are finished, sound, and what the manifest says they are."""
     with known_content(folder, "sfr_fa.run"):
-        return _from_folder(folder)
-
-
-def _from_folder(folder: Path) -> Finished:
-    read = store.read_run(folder)
-    problems = [*read.problems, *_undeclared(folder, read.manifest)]
-    expected = list(planned(read.manifest["config"]))
-    if len(expected) != len(read.manifest["trials"]):
-        problems.append(
-            f"the manifest of {folder} lists {len(read.manifest['trials'])} trials; its config has "
-            f"{len(expected)}"
-        )
-        expected = []
-    records = {}
-    for key, trial in zip(read.manifest["trials"], expected, strict=False):
-        if key in read.trials:
-            problem = _difference(trial, read.trials[key])
-            if problem:
-                problems.append(f"{folder / key} {problem}; it is left out")
-            else:
-                records[key] = _record(trial, read.trials[key])
-    return Finished(
-        read.manifest["config"],
-        read.manifest["provenance"],
-        records,
-        tuple(problems),
-        RunFolder(folder).races(),
-    )
+        read = store.read_run(folder)
+        config, keys = read.manifest["config"], read.manifest["trials"]
+        problems = [*read.problems, *_undeclared(folder, keys)]
+        expected = list(planned(config))
+        if len(expected) != len(keys):
+            problems.append(
+                f"the manifest of {folder} lists {len(keys)} trials; its config has {len(expected)}"
+            )
+            expected = []
+        records = {}
+        for key, trial in zip(keys, expected, strict=False):
+            if key in read.trials:
+                problem = _difference(trial, read.trials[key])
+                if problem:
+                    problems.append(f"{folder / key} {problem}; it is left out")
+                else:
+                    records[key] = _record(trial, read.trials[key])
+        races = RunFolder(folder).races()
+        return Finished(config, read.manifest["provenance"], records, tuple(problems), races)
 
 
 def _record(trial: Mapping[str, Any], result: TrialResult) -> TrialRecord:
@@ -152,9 +143,9 @@ def _difference(expected: Mapping[str, Any], result: TrialResult) -> str:
     return ""
 
 
-def _undeclared(folder: Path, manifest: Mapping[str, Any]) -> Iterator[str]:
+def _undeclared(folder: Path, keys: Sequence[str]) -> Iterator[str]:
     """Results that the manifest does not name."""
-    known = {f"{key}.csv" for key in manifest["trials"]} | {"grid.csv"}
+    known = {f"{key}.csv" for key in keys} | {"grid.csv"}
     for path in sorted(folder.rglob("*.csv")):
         if str(path.relative_to(folder)) not in known:
             yield f"{path} is not named in the manifest; it is left out"

@@ -31,7 +31,7 @@ import shutil
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -89,16 +89,16 @@ _VALUES = operator.attrgetter(*COLUMNS)
 
 @dataclass(frozen=True)
 class TrialResult:
-    """A finished trial as it was read back."""
+    """A finished trial."""
 
     key: str
     trial: Mapping[str, Any]
     """The trial as data: agent, rates, repetition, setting, ..."""
-    rows: tuple[TaskRow, ...]
-    seconds: tuple[float, ...]
+    rows: Sequence[TaskRow]
+    seconds: Sequence[float]
     tasks_sha256: str
     provenance: Mapping[str, Any]
-    notes: tuple[str, ...]
+    notes: Sequence[str]
 
     @property
     def total_return(self) -> float:
@@ -290,57 +290,45 @@ class RunFolder:
     def json_path(self, key: str) -> Path:
         return self.path / f"{key}.json"
 
-    def write_result(
-        self,
-        key: str,
-        trial: Mapping[str, Any],
-        rows: Sequence[TaskRow],
-        seconds: Sequence[float],
-        tasks_sha256: str,
-        provenance: Mapping[str, Any],
-        notes: Sequence[str],
-    ) -> None:
+    def write_result(self, result: TrialResult) -> None:
         """The table first, then the JSON that vouches for it; a trial that is finished stays as it is."""
-        table = rows_to_csv(rows)
+        key, table, seconds = result.key, rows_to_csv(result.rows), list(result.seconds)
         write_new(self.csv_path(key), table)
         if self.json_path(key).exists():
             self.read_result(key)
             return
         content = {
-            "format": TRIAL_FORMAT, "version": VERSION, "key": key, "trial": trial,
-            "total_return": float(sum(row.total_return for row in rows)),
-            "diverged": any(row.diverged for row in rows), "csv_sha256": digest(table),
-            "tasks_sha256": tasks_sha256, "provenance": provenance, "notes": list(notes),
+            "format": TRIAL_FORMAT, "version": VERSION, "key": key, "trial": result.trial,
+            "total_return": result.total_return, "diverged": result.diverged, "csv_sha256": digest(table),
+            "tasks_sha256": result.tasks_sha256, "provenance": result.provenance, "notes": list(result.notes),
         }  # fmt: skip
-        times = {"seconds": list(seconds), "seconds_sha256": digest(list(seconds))}
+        times = {"seconds": seconds, "seconds_sha256": digest(seconds)}
         signature = {"sha256": digest(content)}
         write_new(self.json_path(key), (json.dumps(content | times | signature, indent=1) + "\n").encode())
 
     def read_result(self, key: str) -> TrialResult:
         """A finished trial; a file that is damaged, or belongs to another trial, is refused."""
-        path = self.json_path(key)
+        path, table_path = self.json_path(key), self.csv_path(key)
         with known_content(path, "sfr_fa.run"):
-            return self._read_result(key, path)
-
-    def _read_result(self, key: str, path: Path) -> TrialResult:
-        content = read_signed(path, TRIAL_FORMAT, TIMES)
-        if digest(content.get("seconds")) != content.get("seconds_sha256"):
-            raise InputError(f"{path} is damaged: the checksum of its times does not match")
-        if content["key"] != key:
-            raise InputError(f"{path} is the result of {content['key']}; it was renamed")
-        table_path = self.csv_path(key)
-        table = read_bytes(table_path)
-        if digest(table) != content["csv_sha256"]:
-            raise InputError(f"{table_path} is damaged: its checksum does not match the one in {path.name}")
-        return TrialResult(
-            key,
-            content["trial"],
-            rows_from_csv(table, table_path),
-            tuple(map(float, content["seconds"])),
-            content["tasks_sha256"],
-            content["provenance"],
-            tuple(content["notes"]),
-        )
+            content = read_signed(path, TRIAL_FORMAT, TIMES)
+            if digest(content.get("seconds")) != content.get("seconds_sha256"):
+                raise InputError(f"{path} is damaged: the checksum of its times does not match")
+            if content["key"] != key:
+                raise InputError(f"{path} is the result of {content['key']}; it was renamed")
+            table = read_bytes(table_path)
+            if digest(table) != content["csv_sha256"]:
+                raise InputError(
+                    f"{table_path} is damaged: its checksum does not match the one in {path.name}"
+                )
+            return TrialResult(
+                key,
+                content["trial"],
+                rows_from_csv(table, table_path),
+                tuple(map(float, content["seconds"])),
+                content["tasks_sha256"],
+                content["provenance"],
+                tuple(content["notes"]),
+            )
 
     # --- Trials under way
 
@@ -513,7 +501,6 @@ class StoredTrials:
 
     manifest: Mapping[str, Any]
     trials: Mapping[str, TrialResult]
-    missing: tuple[str, ...]
     problems: tuple[str, ...]
 
 
@@ -522,11 +509,9 @@ def read_run(folder: str | Path) -> StoredTrials:
     run = RunFolder(folder)
     manifest = run.manifest()
     trials: dict[str, TrialResult] = {}
-    missing: list[str] = []
     problems: list[str] = []
     for key in manifest["trials"]:
         if not run.json_path(key).exists():
-            missing.append(key)
             continue
         try:
             trials[key] = run.read_result(key)
@@ -538,7 +523,7 @@ def read_run(folder: str | Path) -> StoredTrials:
         first = tasks.setdefault(place, result)
         if first.tasks_sha256 != result.tasks_sha256:
             problems.append(f"{first.key} and {result.key} are of one repetition but had different tasks")
-    return StoredTrials(manifest, trials, tuple(missing), tuple(problems))
+    return StoredTrials(manifest, trials, tuple(problems))
 
 
 @dataclass(frozen=True)
@@ -548,15 +533,29 @@ class GridPoint:
     setting: str
     agent: str
     rates: Mapping[str, float | str]
-    repetitions: int
-    mean_total_return: float
-    diverged: int
-    """How many repetitions diverged; such a combination is never the best."""
-    best: bool
-    seconds: float
-    """Of all its repetitions."""
+    results: Sequence[Any]
+    """A result says what its `trial` was, its `total_return`, its `seconds` and whether it `diverged`."""
+    best: bool = False
     dropped: Dropped | None = None
     """Where a race dropped it (sfr_fa.runs.racing), and by which statistic."""
+
+    @property
+    def repetitions(self) -> int:
+        return len(self.results)
+
+    @property
+    def mean_total_return(self) -> float:
+        return float(np.mean([result.total_return for result in self.results]))
+
+    @property
+    def diverged(self) -> int:
+        """How many repetitions diverged; such a combination is never the best."""
+        return sum(result.diverged for result in self.results)
+
+    @property
+    def seconds(self) -> float:
+        """Of all its repetitions."""
+        return float(sum(np.sum(result.seconds) for result in self.results))
 
 
 def planned_combinations(config: Mapping[str, Any]) -> Counter[tuple[str, str]]:
@@ -571,7 +570,6 @@ def grid_points(
 ) -> tuple[GridPoint, ...]:
     """All combinations of rates, and for each agent the one with the highest mean total return.
 
-    A result says what its `trial` was, its `total_return`, its `seconds` and whether it `diverged`.
     `planned` says how many combinations each agent has: a grid of which some were not run, or not in all
     repetitions, has no winner yet, unless it is one of the `races` and that is finished.
     """
@@ -580,36 +578,20 @@ def grid_points(
         place = (result.trial["setting"]["name"], result.trial["agent"]["label"])
         groups.setdefault(place, {}).setdefault(canonical_json(result.trial["rates"]), []).append(result)
     points: list[GridPoint] = []
-    for (setting, agent), combinations in groups.items():
-        means = {
-            rates: float(np.mean([trial.total_return for trial in trials]))
-            for rates, trials in combinations.items()
-        }
-        all_begun = len(combinations) == planned[setting, agent]
-        candidates = [r for r, trials in combinations.items() if not any(t.diverged for t in trials)]
+    for place, combinations in groups.items():
+        here = {rates: GridPoint(*place, json.loads(rates), found) for rates, found in combinations.items()}
+        all_begun = len(here) == planned[place]
         winner, dropped = None, {}
-        if all_begun and all(len(trials) == repetitions for trials in combinations.values()):
-            winner = max(candidates, key=lambda r: means[r], default=None)
-        elif all_begun and (setting, agent) in races:
-            race = plan(
-                {rates: returns_by_repetition(trials) for rates, trials in combinations.items()},
-                rounds_of(repetitions),
-            )
+        if all_begun and all(point.repetitions == repetitions for point in here.values()):
+            candidates = [rates for rates, point in here.items() if not point.diverged]
+            winner = max(candidates, key=lambda rates: here[rates].mean_total_return, default=None)
+        elif all_begun and place in races:
+            returns = {rates: returns_by_repetition(found) for rates, found in combinations.items()}
+            race = plan(returns, rounds_of(repetitions))
             winner, dropped = race.winner, {fall.combination: fall for fall in race.dropped}
-        for rates, trials in combinations.items():
-            points.append(
-                GridPoint(
-                    setting,
-                    agent,
-                    json.loads(rates),
-                    len(trials),
-                    means[rates],
-                    sum(trial.diverged for trial in trials),
-                    rates == winner,
-                    float(sum(np.sum(trial.seconds) for trial in trials)),
-                    dropped.get(rates),
-                )
-            )
+        points += [
+            replace(point, best=rates == winner, dropped=dropped.get(rates)) for rates, point in here.items()
+        ]
     return tuple(points)
 
 

@@ -50,7 +50,7 @@ from sfr_fa.feature_codes import code_by_name
 from sfr_fa.feature_learning import RewardedTransitions, learn_features
 from sfr_fa.feature_spaces import BoxFeatures, DiscreteFeatures, FeatureSpace
 from sfr_fa.runs.config import EXTRAS, AgentSetup, Trial, file_name
-from sfr_fa.runs.store import RunFolder, TaskRow, digest, remove, rows_from_csv, rows_to_csv
+from sfr_fa.runs.store import RunFolder, TaskRow, TrialResult, digest, remove, rows_from_csv, rows_to_csv
 from sfr_fa.streams import stream
 from sfr_fa.tasks import Task
 from sfr_theory.errors import InputError
@@ -301,13 +301,15 @@ def run_trial(trial: Trial, folder: RunFolder, on_task: OnTask | None = None) ->
             if on_task is not None:
                 on_task(progress.rows[-1])
         folder.write_result(
-            key,
-            trial.to_json(),
-            progress.rows,
-            progress.seconds,
-            digest([_task_json(task) for task in tasks]),
-            {**provenance(engine.name), "modules": _sources(trial.modules)},
-            progress.notes,
+            TrialResult(
+                key,
+                trial.to_json(),
+                progress.rows,
+                progress.seconds,
+                digest([_task_json(task) for task in tasks]),
+                {**provenance(engine.name), "modules": _sources(trial.modules)},
+                progress.notes,
+            )
         )
         folder.forget_checkpoints(key, before=trial.tasks + 1)
         return [f"{key}: {note}" for note in (*progress.notes, *remarks)]

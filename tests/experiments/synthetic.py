@@ -6,7 +6,7 @@ from unittest import mock
 import numpy as np
 
 from sfr_fa.runs.load import load
-from sfr_fa.runs.store import TIMES, RunFolder, TaskRow, digest
+from sfr_fa.runs.store import TIMES, RunFolder, TaskRow, TrialResult, digest
 from sfr_fa.runs.wording import rate_text
 
 PROVENANCE = {
@@ -84,7 +84,7 @@ def write_run(results, name, parts, returns, profile="reduced", size=None, leave
         }
         same_tasks = f"tasks of {place['name']} in repetition {repetition}"
         with mock.patch("os.fsync"):  # these files need not survive a power failure
-            folder.write_result(key, trial, rows, [0.5] * tasks, same_tasks, PROVENANCE, ())
+            folder.write_result(TrialResult(key, trial, rows, [0.5] * tasks, same_tasks, PROVENANCE, ()))
     return folder.path
 
 

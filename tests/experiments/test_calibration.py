@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from experiments import calibration
-from experiments.calibration import RATES, Calibration, RecordedWalk, calibrations, predictions, read, to_csv
+from experiments.calibration import RATES, Calibration, RecordedWalk, calibrations, predictions, read
+from experiments.rows import to_csv
 from sfr_fa.agents import delta_rule, squares
 from tests.refusals import refused
 
@@ -53,7 +54,7 @@ def test_frequencies_and_bins_count_the_second_half():
 
 def test_a_table_is_read_as_it_was_written(tmp_path):
     rows = [Calibration("squares", 0.4, "feature", "box", 7, 0.25, 0.5)]
-    (tmp_path / "t.csv").write_bytes(to_csv(rows))
+    (tmp_path / "t.csv").write_bytes(to_csv(Calibration, rows))
     assert read(tmp_path / "t.csv") == rows
     assert read(tmp_path / "absent.csv") == []
     (tmp_path / "t.csv").write_text("rule,rate\nsquares,much\n")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sfr_fa.runs import load as runs
-from sfr_fa.runs.store import RunFolder, TaskRow
+from sfr_fa.runs.store import RunFolder, TaskRow, TrialResult
 from tests.experiments.synthetic import agent, key_of, setting, sign_again, write_run
 from tests.fa.tiny import run_config, write_config
 from tests.refusals import refused
@@ -142,7 +142,8 @@ def rewrite(folder, key, rows):
     content = json.loads(here.json_path(key).read_text())
     here.json_path(key).unlink()
     here.csv_path(key).unlink()
-    here.write_result(key, content["trial"], rows, [0.5] * len(rows), content["tasks_sha256"], {}, ())
+    seconds, tasks = [0.5] * len(rows), content["tasks_sha256"]
+    here.write_result(TrialResult(key, content["trial"], rows, seconds, tasks, {}, ()))
 
 
 def test_diverged_and_short_trials_are_left_out(folder):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from sfr_fa.runs import load, publish
-from sfr_fa.runs.store import RunFolder, TaskRow, digest
+from sfr_fa.runs.store import RunFolder, TaskRow, TrialResult, digest
 from sfr_theory.errors import InputError
 from tests.experiments.synthetic import PROVENANCE, agent, key_of, setting, sign_again, write_run
 from tests.refusals import refused
@@ -145,7 +145,8 @@ def put_in_place(folder, key, rows, **changes):
     here.json_path(key).unlink()
     here.csv_path(key).unlink()
     seconds = [0.5] * len(rows)
-    here.write_result(key, content["trial"] | changes, rows, seconds, content["tasks_sha256"], PROVENANCE, ())
+    trial, tasks = content["trial"] | changes, content["tasks_sha256"]
+    here.write_result(TrialResult(key, trial, rows, seconds, tasks, PROVENANCE, ()))
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfr_fa.runs import store as results
-from sfr_fa.runs.store import RunFolder, TaskRow, TrialState, TrialStatus
+from sfr_fa.runs.store import RunFolder, TaskRow, TrialResult, TrialState, TrialStatus
 from sfr_theory.errors import InputError
 from tests.refusals import refused
 
@@ -36,7 +36,8 @@ ROWS = (row(0), row(1))
 
 
 def write(folder, key=KEY, trial=TRIAL, rows=ROWS, tasks="abc"):
-    folder.write_result(key, trial, rows, [0.5] * len(rows), tasks, {"engine": "reference"}, ["a note"])
+    seconds = [0.5] * len(rows)
+    folder.write_result(TrialResult(key, trial, rows, seconds, tasks, {"engine": "reference"}, ["a note"]))
 
 
 @pytest.fixture
@@ -202,7 +203,7 @@ def test_agents_of_a_repetition_must_have_had_the_same_tasks(tmp_path):
     write(folder, keys[0], TRIAL | {"agent": {"label": "SF"}}, tasks="abc")
     write(folder, keys[1], TRIAL, tasks="xyz")
     run = results.read_run(tmp_path)
-    assert run.missing == ("general/Q/a/rep-00",)
+    assert list(run.trials) == keys
     assert run.problems == (f"{keys[0]} and {keys[1]} are of one repetition but had different tasks",)
 
 
