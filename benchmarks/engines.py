@@ -243,15 +243,20 @@ def microseconds(run: Callable[[int], Any], steps: int) -> float:
     return (time.process_time() - start) / steps * 1e6
 
 
+def fastest(repeats: int, *ways: tuple[Callable[[int], Any], int]) -> list[float]:
+    """Microseconds of a step of each way, (run, steps), timed in turn; the fastest round counts."""
+    rounds = [[microseconds(run, steps) for run, steps in ways] for _ in range(repeats)]
+    shortest: list[float] = np.min(rounds, axis=0).tolist()
+    return shortest
+
+
 def measure_compiled(setting: TimedAgent, options: Options) -> Timings:
     """The compiled engine alone, at every K."""
     timings = Timings(setting)
     with cli.progress(max(setting.policies), setting.title) as advance:
         for K, state, task in snapshots(setting, options.learn_steps, advance):
             engine = at_task(setting, "compiled", state, task)
-            timings.compiled[K] = min(
-                microseconds(engine.continue_task, 20_000) for _ in range(options.repeats)
-            )
+            [timings.compiled[K]] = fastest(options.repeats, (engine.continue_task, 20_000))
     return timings
 
 
@@ -264,15 +269,12 @@ def measure(setting: TimedAgent, options: Options) -> tuple[Timings, Any, Task]:
                 at_task(setting, name, state, task) for name in ("reference", "compiled", "reference")
             )
             plain = plain_listing(setting, beside, task)
-            rounds = [
-                (
-                    microseconds(plain.run, max(10, 100 // K)),
-                    microseconds(reference.continue_task, 60),
-                    microseconds(compiled.continue_task, 20_000),
-                )
-                for _ in range(options.repeats)
-            ]
-            timings.plain[K], timings.reference[K], timings.compiled[K] = np.min(rounds, axis=0).tolist()
+            timings.plain[K], timings.reference[K], timings.compiled[K] = fastest(
+                options.repeats,
+                (plain.run, max(10, 100 // K)),
+                (reference.continue_task, 60),
+                (compiled.continue_task, 20_000),
+            )
             weights = reference.agent.policies.parameters.values()
             timings.weight_bytes[K] = sum(w.numel() * w.element_size() for w in weights)
     return timings, state, task
@@ -286,11 +288,7 @@ def measure_in_turn(settings: tuple[TimedAgent, ...], options: Options) -> list[
         with cli.progress(max(setting.policies), setting.title) as advance:
             for _, state, task in snapshots(last, 200, advance):
                 engines.append(at_task(setting, "compiled", state, task))
-    rounds = [
-        [microseconds(engine.continue_task, 5000) for engine in engines] for _ in range(options.repeats)
-    ]
-    fastest: list[float] = np.min(rounds, axis=0).tolist()
-    return fastest
+    return fastest(options.repeats, *((engine.continue_task, 5000) for engine in engines))
 
 
 @njit(fastmath=REASSOCIATE)
@@ -306,10 +304,8 @@ def read_bandwidth(size: int, repeats: int) -> float:
     values = np.ones(size // 4, dtype=np.float32)
     _sum(values)
     passes = max(1, 400_000_000 // size)
-    fastest = min(
-        microseconds(lambda steps: [_sum(values) for _ in range(steps)], passes) for _ in range(repeats)
-    )
-    return size / fastest * 1e6
+    [taken] = fastest(repeats, (lambda steps: [_sum(values) for _ in range(steps)], passes))
+    return size / taken * 1e6
 
 
 def whole_run(name: str) -> float:
@@ -432,7 +428,7 @@ def main(options: Options) -> int:
 
     K, K_racer = max(OBJECTS.policies), max(RACER.policies)
     full_gpi = at_task(OBJECTS, "compiled", state, task, gpi_filter=False)
-    full = min(microseconds(full_gpi.continue_task, 4000) for _ in range(options.repeats))
+    [full] = fastest(options.repeats, (full_gpi.continue_task, 4000))
     weights = full_gpi.agent.policies.parameters["weight"]
     size = weights[..., 0].numel() * padded(weights.shape[-1], PADDING) * weights.element_size()
     limit = read_bandwidth(size, options.repeats)

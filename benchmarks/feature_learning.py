@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from benchmarks.engines import microseconds
+from benchmarks.engines import fastest
 from sfr_fa.feature_learning import RewardedTransitions, learn_features
 
 N, S, TASKS, H, BATCH, TURNS = 20_000, 113, 20, 4, 128, 3
@@ -39,8 +39,7 @@ def main() -> None:
             optimiser.step()
 
     ours(1)  # compiles
-    turns = [(microseconds(ours, 4000), microseconds(theirs, 400)) for _ in range(TURNS)]
-    numba, pytorch = np.min(turns, axis=0)
+    numba, pytorch = fastest(TURNS, (ours, 4000), (theirs, 400))
     print(f"Feature learning: {numba:.0f} us per iteration; with torch.optim.Adam (fused) {pytorch:.0f} us.")
 
 

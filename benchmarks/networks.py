@@ -12,7 +12,6 @@ The first three learn from each step once. They are timed in turns in one proces
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
@@ -24,7 +23,7 @@ import tyro
 from torch import Tensor, nn
 
 from benchmarks import goals
-from benchmarks.engines import LINEAR, OBJECTS, plain_listing
+from benchmarks.engines import LINEAR, OBJECTS, fastest, plain_listing
 from benchmarks.goals import goal_table
 from benchmarks.plain_listing import PlainListing
 from experiments.peers import Network
@@ -107,16 +106,11 @@ def measure(K: int, options: Options) -> dict[str, float]:
         "reference": walker(K),
         "replay": walker(K, replay=Replay(batch=BATCH)),
     }
-    seconds = dict.fromkeys(ways, np.inf)
     for run in ways.values():
         run(20)
-    for _ in range(options.repeats):
-        for name, run in ways.items():
-            started = time.process_time()
-            run(options.steps)
-            seconds[name] = min(seconds[name], time.process_time() - started)
-    learned = {name: options.steps * (BATCH if name == "replay" else 1) for name in ways}
-    return {name: learned[name] / seconds[name] for name in ways}
+    taken = fastest(options.repeats, *((run, options.steps) for run in ways.values()))
+    learned = [BATCH if name == "replay" else 1 for name in ways]
+    return {name: count * 1e6 / time for name, count, time in zip(ways, learned, taken, strict=True)}
 
 
 def main(options: Options) -> int:

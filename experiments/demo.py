@@ -43,13 +43,6 @@ class DemoStep:
         return " ".join(("python -m", self.module, *itertools.takewhile(lambda f: f[0] != "-", self.flags)))
 
 
-@dataclass(frozen=True)
-class Done:
-    step: DemoStep
-    seconds: float
-    result: subprocess.CompletedProcess[str]
-
-
 def steps(data: Path) -> tuple[DemoStep, ...]:
     """The commands, the longest first; the experiment compiles its kernels when it first runs."""
 
@@ -77,8 +70,8 @@ def steps(data: Path) -> tuple[DemoStep, ...]:
     )
 
 
-def run(step: DemoStep) -> Done:
-    """One command in a process of its own, on one core."""
+def run(step: DemoStep) -> tuple[float, subprocess.CompletedProcess[str]]:
+    """One command in a process of its own, on one core: how long it took, and how it ended."""
     start = time.perf_counter()
     single_threaded = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     result = subprocess.run(
@@ -88,7 +81,7 @@ def run(step: DemoStep) -> Done:
         check=False,
         env={**os.environ, **single_threaded},
     )
-    return Done(step, time.perf_counter() - start, result)
+    return time.perf_counter() - start, result
 
 
 def main(options: Options) -> int:
@@ -98,24 +91,21 @@ def main(options: Options) -> int:
     plan = steps(folder / "data")
     # What is finished would not be run again, and this page is about this run.
     shutil.rmtree(folder / "data" / report.DEMO_RESULTS / "demo", ignore_errors=True)
-    failed: list[Done] = []
+    failed = []
     console.print("[bold]Successor Feature Representations: the theory checked, and a taste of transfer[/]")
     with (
         ThreadPoolExecutor(min(len(plan), os.cpu_count() or 1)) as pool,
         cli.progress(len(plan), "checks") as advance,
     ):
-        for done in pool.map(run, plan):
-            good = done.result.returncode == 0
-            failed += [] if good else [done]
-            mark = "[green]as expected[/]" if good else f"[red]exit code {done.result.returncode}[/]"
-            command = done.step.command
-            console.print(
-                f"  {done.step.name:34}{done.seconds:5.0f} s  {mark}  [dim]{command}[/]", soft_wrap=True
-            )
+        for step, (seconds, result) in zip(plan, pool.map(run, plan), strict=True):
+            good = result.returncode == 0
+            failed += [] if good else [(step, result)]
+            mark = "[green]as expected[/]" if good else f"[red]exit code {result.returncode}[/]"
+            console.print(f"  {step.name:34}{seconds:5.0f} s  {mark}  [dim]{step.command}[/]", soft_wrap=True)
             advance(1)
-    for done in failed:
-        console.rule(f"python -m {done.step.module} {' '.join(done.step.flags)}")
-        console.print(done.result.stdout + done.result.stderr, markup=False)
+    for step, result in failed:
+        console.rule(f"python -m {step.module} {' '.join(step.flags)}")
+        console.print(result.stdout + result.stderr, markup=False)
     report.main(report.Options(str(folder / "data"), str(folder / "index.html")))
     return cli.EXIT_UNEXPECTED if failed else 0
 

@@ -329,7 +329,8 @@ def markdown(rows: list[Row]) -> str:
                     seeds = sorted({r.seed for r in found})
                     means = [np.mean([r.discounted_return for r in found if r.seed == s]) for s in seeds]
                     cells.append(interval([float(mean) for mean in means]))
-                kind = "new weights" if linear else found_name(here)
+                other = ", ".join(dict.fromkeys(row.utility for row in here if not row.linear))
+                kind = "new weights" if linear else other
                 lines.append(f"| {environment} | {kind} | {steps} | {' | '.join(cells)} |")
         seconds = [
             interval(
@@ -343,10 +344,6 @@ def markdown(rows: list[Row]) -> str:
         ]
         lines.append(f"| {environment} | CPU seconds of training | | {' | '.join(seconds)} |")
     return "\n".join(lines) + "\n"
-
-
-def found_name(rows: list[Row]) -> str:
-    return ", ".join(dict.fromkeys(row.utility for row in rows if not row.linear))
 
 
 @dataclass(frozen=True)

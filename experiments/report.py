@@ -177,14 +177,6 @@ def ledger(folder: Path, decided: Mapping[str, Mapping[str, Any]]) -> Markup:
 # --- Experiments -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Photo:
-    """A picture of pixels inside the page."""
-
-    uri: str
-    caption: str
-
-
 def runs_in(folder: Path) -> tuple[list[Run], list[str]]:
     return load.load_all(folder) if folder.is_dir() else ([], [])
 
@@ -198,8 +190,8 @@ def experiments(folder: Path, demo: Path) -> dict[str, Any]:
     return {
         "folder": folder,
         "environments": [
-            Photo(f"data:image/png;base64,{base64.b64encode(figures.small_png(image)).decode()}", text)
-            for text, image in figures.environments().items()
+            (f"data:image/png;base64,{base64.b64encode(figures.small_png(image)).decode()}", caption)
+            for caption, image in figures.environments().items()
         ],
         "demo": runs_in(demo),
         "found": found,

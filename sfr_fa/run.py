@@ -218,7 +218,7 @@ def main(options: Options) -> int:
         console.print("interrupted; the same command continues from here")
         return cli.EXIT_INTERRUPTED
     folder.tidy()
-    return _summary(say, config, folder, outcomes, time.monotonic() - started)
+    return _summary(say, folder, outcomes, time.monotonic() - started)
 
 
 def race_rounds(folder: RunFolder, trials: Sequence[Trial]) -> Iterator[list[Trial]]:
@@ -257,11 +257,7 @@ def race_rounds(folder: RunFolder, trials: Sequence[Trial]) -> Iterator[list[Tri
 
 
 def _summary(
-    say: Callable[..., None],
-    config: ExperimentConfig,
-    folder: RunFolder,
-    outcomes: Sequence[TrialOutcome],
-    seconds: float,
+    say: Callable[..., None], folder: RunFolder, outcomes: Sequence[TrialOutcome], seconds: float
 ) -> int:
     for note, count in _grouped(note for outcome in outcomes for note in outcome.notes):
         more = f" (and {count - 1} more)" if count > 1 else ""
@@ -277,8 +273,7 @@ def _summary(
     for trial in run.trials.values():
         if trial.diverged:
             say(f"diverged: {trial.key} in task {trial.rows[-1].task}")
-    if config.is_grid:
-        show_grid(say, folder, run)
+    show_grid(say, folder, run)
     return cli.EXIT_UNEXPECTED if failed else 0
 
 
@@ -291,8 +286,10 @@ def _grouped(notes: Iterator[str]) -> list[tuple[str, int]]:
 
 
 def show_grid(say: Callable[..., None], folder: RunFolder, run: store.StoredTrials) -> None:
-    """The best rates of each agent; the whole grid goes to grid.csv once all of them are decided."""
+    """Of a grid, the best rates of each agent; all of it goes to grid.csv once all of them are decided."""
     planned = store.planned_combinations(run.manifest["config"])
+    if max(planned.values()) == 1:
+        return
     repetitions = run.manifest["config"]["size"]["repetitions"]
     points = store.grid_points(list(run.trials.values()), planned, repetitions, folder.races())
     table = Table("setting", "agent", "best rates", "mean total return", "combinations", "trials", box=None)
@@ -318,8 +315,7 @@ def show_plan(
     workers: int,
 ) -> None:
     """What would be run, and what it would take."""
-    total = Estimate(0.0, 0, 0, measured=True)
-    todo = 0
+    todo: list[Estimate] = []
     table = Table("setting", "agent", "rates", "repetitions", "tasks x steps", "to do", "time each", box=None)
     rows: dict[tuple[str, ...], list[Trial]] = {}
     for trial in trials:
@@ -328,18 +324,20 @@ def show_plan(
     for (setting, agent, rates), group in rows.items():
         left = [t for t in group if folder.status(t.key, verify=False).state is not TrialState.FINISHED]
         each = estimate(group[0], engines[setting, agent], folder)
-        total = total + each.times(len(left))
-        todo += len(left)
+        todo += [each] * len(left)
         size = f"{group[0].tasks} x {group[0].steps}"
         table.add_row(setting, agent, rates, str(len(group)), size, str(len(left)), duration(each.seconds))
-    say(f"{config.title}: {len(trials)} trials, {todo} to do, results in {folder.path}")
+    say(f"{config.title}: {len(trials)} trials, {len(todo)} to do, results in {folder.path}")
     say(table, soft_wrap=False)
-    basis = "as measured here" if total.measured else "roughly, from speeds of an ordinary core"
-    time_left = duration(total.seconds / workers)
+    measured = all(each.measured for each in todo)
+    basis = "as measured here" if measured else "roughly, from speeds of an ordinary core"
+    time_left = duration(sum(each.seconds for each in todo) / workers)
+    # Checkpoints are those of one trial at a time, for each worker.
+    checkpoints = workers * max((each.checkpoint_bytes for each in todo), default=0)
     say(
         f"about {time_left} on {workers} worker{'s' if workers > 1 else ''} ({basis}), "
-        f"{total.result_bytes / 1e6:.1f} MB of results and up to "
-        f"{workers * total.checkpoint_bytes / 1e6:.0f} MB of checkpoints meanwhile"
+        f"{sum(each.result_bytes for each in todo) / 1e6:.1f} MB of results and up to "
+        f"{checkpoints / 1e6:.0f} MB of checkpoints meanwhile"
     )
 
 

@@ -6,16 +6,15 @@ is running while a process holds its lock. Exit code 1 if something is damaged.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import tyro
 from rich.table import Table
 
 from sfr_fa.runs.load import existing
-from sfr_fa.runs.store import RunFolder, TrialState
+from sfr_fa.runs.store import RunFolder, TrialState, TrialStatus
 from sfr_theory import cli
 from sfr_theory.errors import InputError
 from sfr_theory.reading import known_content
@@ -36,22 +35,20 @@ class RunStatus:
     """One run: the status of each trial, or why its manifest cannot be read."""
 
     path: Path
-    trials: dict[str, dict[str, Any]]
+    trials: Mapping[str, TrialStatus]
     tasks: int = 0
     """Of each trial."""
     problem: str = ""
 
     def count(self, state: TrialState) -> int:
-        return Counter(entry["state"] for entry in self.trials.values())[state.value]
+        return sum(status.state is state for status in self.trials.values())
 
     @property
     def tasks_done(self) -> float:
-        """The fraction of all tasks that is done."""
+        """The fraction of all tasks that is done; one that diverged has done all that it will."""
         finished = self.count(TrialState.FINISHED) * self.tasks
-        under_way = sum(
-            entry["tasks"] for entry in self.trials.values() if entry["state"] != TrialState.FINISHED.value
-        )
-        return (finished + under_way) / max(1, self.tasks * len(self.trials))
+        under_way = (s.tasks_done for s in self.trials.values() if s.state is not TrialState.FINISHED)
+        return (finished + sum(under_way)) / max(1, self.tasks * len(self.trials))
 
 
 def status_of(path: Path) -> RunStatus:
@@ -62,11 +59,7 @@ def status_of(path: Path) -> RunStatus:
             tasks = int(manifest["config"]["size"]["tasks"])
     except InputError as error:
         return RunStatus(path, {}, problem=str(error))
-    trials = {}
-    for key in manifest["trials"]:
-        status = folder.status(key)
-        trials[key] = {"state": status.state.value, "tasks": status.tasks_done, "reason": status.reason}
-    return RunStatus(path, trials, tasks)
+    return RunStatus(path, {key: folder.status(key) for key in manifest["trials"]}, tasks)
 
 
 def main(options: Options) -> int:
@@ -84,17 +77,23 @@ def main(options: Options) -> int:
     console.print(table, markup=False)
     problems = [run.problem for run in statuses if run.problem]
     for run in statuses:
-        for key, entry in run.trials.items():
-            if entry["reason"]:
-                problems.append(entry["reason"])
-            elif options.trials and entry["state"] != TrialState.FINISHED.value:
-                place = f"{run.path}/{key}"
-                sentence = f"{entry['state']}: {place}, {entry['tasks']} tasks done"
+        for key, status in run.trials.items():
+            if status.reason:
+                problems.append(status.reason)
+            elif options.trials and status.state is not TrialState.FINISHED:
+                sentence = f"{status.state.value}: {run.path}/{key}, {status.tasks_done} tasks done"
                 console.print(sentence, soft_wrap=True, markup=False)
     for problem in problems:
         console.print(f"damaged: {problem}", soft_wrap=True, markup=False)
     if options.json:
-        cli.write_json({str(run.path): run.trials for run in statuses}, options.json)
+        content = {
+            str(run.path): {
+                key: {"state": status.state.value, "tasks": status.tasks_done, "reason": status.reason}
+                for key, status in run.trials.items()
+            }
+            for run in statuses
+        }
+        cli.write_json(content, options.json)
     return cli.EXIT_UNEXPECTED if problems else 0
 
 

@@ -47,15 +47,13 @@ TaskOrFunction = Task | Callable[[FloatArray], Any]
 
 
 @runtime_checkable
-class AdditiveReward(Protocol):
+class AdditiveReward(Task, Protocol):
     """A task R(phi) = sum_k r_k(phi_k) that can tell its parts."""
 
     @property
     def dimensions(self) -> int: ...
 
     def component(self, k: int, x: Any) -> FloatArray: ...
-
-    def reward(self, features: Any) -> FloatArray: ...
 
 
 class DataTask(KeepsArraysReadOnly):
@@ -285,28 +283,22 @@ def check_task(task: Any, space: FeatureSpace) -> Task:
 
 def task_from_json(content: Any) -> Task:
     """The task that `to_json` wrote."""
-    if not isinstance(content, Mapping) or content.get("kind") not in tuple(_KEYS):
-        raise InputError(f"a task is an object whose kind is one of {', '.join(_KEYS)}")
+    if not isinstance(content, Mapping) or content.get("kind") not in tuple(_KINDS):
+        raise InputError(f"a task is an object whose kind is one of {', '.join(_KINDS)}")
     kind = content["kind"]
-    if set(content) != {"kind", *_KEYS[kind]}:
-        raise InputError(
-            f"a {kind} task has the keys kind, {', '.join(_KEYS[kind])}, not {', '.join(content)}"
-        )
-    if kind == "linear":
-        return LinearTask(content["weights"])
-    if kind == "table":
-        return TableTask(DiscreteFeatures(content["features"]), content["rewards"])
-    if kind == "products":
-        return ProductTask(content["coefficients"], content["mu"], content["sharpness"])
-    return GaussianTask(content["components"])
+    make, keys = _KINDS[kind]
+    if set(content) != {"kind", *keys}:
+        raise InputError(f"a {kind} task has the keys kind, {', '.join(keys)}, not {', '.join(content)}")
+    return make(*(content[key] for key in keys))
 
 
-_KEYS = {
-    "linear": ("weights",),
-    "table": ("features", "rewards"),
-    "gaussian": ("components",),
-    "products": ("coefficients", "mu", "sharpness"),
-}
+_KINDS: dict[str, tuple[Callable[..., Task], tuple[str, ...]]] = {
+    "linear": (LinearTask, ("weights",)),
+    "table": (lambda features, rewards: TableTask(DiscreteFeatures(features), rewards),
+              ("features", "rewards")),
+    "gaussian": (GaussianTask, ("components",)),
+    "products": (ProductTask, ("coefficients", "mu", "sharpness")),
+}  # fmt: skip
 
 
 def sample_linear_task(

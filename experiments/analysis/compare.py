@@ -25,8 +25,6 @@ from sfr_fa.analysis.compare import (  # noqa: F401 (names of this module, too)
     ABSENT,
     SIGNIFICANT,
     BestRates,
-    Effect,
-    Standing,
     Versus,
     agent_in,
     best_rates,
@@ -34,7 +32,7 @@ from sfr_fa.analysis.compare import (  # noqa: F401 (names of this module, too)
     per_task,
     ratio,
     reference_agent,
-    standing,
+    statistics,
     versus,
 )
 from sfr_fa.arrays import FloatArray

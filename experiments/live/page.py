@@ -25,34 +25,14 @@ from sfr_theory.gpi import gpi_choice
 POLICY_COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#beb000", "#808080")
 """As in live.js."""
 
-PAGE = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>Live ξ: successor feature representations under your fingers</title>
-<style>body { margin: 0; padding: 1.25rem clamp(0.75rem, 3vw, 2.5rem) 3rem; background: #fdfcf9; }
-@media (prefers-color-scheme: dark) { body { background: #14171d; } }</style>
-</head>
-<body>
-@@FRAGMENT@@
-</body>
-</html>
-"""
-
 
 def page(data: dict[str, Any], picture: str) -> str:
     """A page of its own."""
-    return PAGE.replace("@@FRAGMENT@@", _section(data, picture, " data-standalone"))
+    return _read("page.html").replace("@@FRAGMENT@@", fragment(data, picture, " data-standalone"))
 
 
-def fragment(data: dict[str, Any], picture: str) -> str:
+def fragment(data: dict[str, Any], picture: str, attribute: str = "") -> str:
     """A section for another page."""
-    return _section(data, picture, "")
-
-
-def _section(data: dict[str, Any], picture: str, attribute: str) -> str:
     # A script ends at the first "</", whatever it means there.
     content = json.dumps(data, separators=(",", ":"), ensure_ascii=True).replace("</", "<\\/")
     parts = {

@@ -10,7 +10,7 @@ that the page offers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +24,7 @@ from sfr_fa.environments.object_collection import ObjectCollection
 from sfr_fa.environments.racer import Racer
 from sfr_fa.kernels.dynamics import marker_distances
 from sfr_fa.reward_fitting import least_squares_weights
-from sfr_fa.tasks import AdditiveTask, GaussianTask, TableTask, Task
+from sfr_fa.tasks import GaussianTask, TableTask, Task
 
 FIT_SIDE = 16
 """The racer's linear rewards are fitted on the features of FIT_SIDE x FIT_SIDE places."""
@@ -135,12 +135,3 @@ def fit_points() -> FloatArray:
     middles = (np.arange(FIT_SIDE) + 0.5) / FIT_SIDE
     x, y = np.meshgrid(middles, middles, indexing="ij")
     return marker_distances(x.reshape(-1, 1), y.reshape(-1, 1), Racer().layout.markers)
-
-
-def bump_task(bumps: Sequence[Mapping[str, float]]) -> AdditiveTask:
-    """R(phi) = sum_k height_k / n exp(-(phi_k - mu_k)^2 / sigma_k), the racer's rewards in the page."""
-
-    def part(height: float, mu: float, sigma: float) -> Callable[[FloatArray], FloatArray]:
-        return lambda x: height / len(bumps) * np.exp(-((x - mu) ** 2) / sigma)
-
-    return AdditiveTask(tuple(part(**bump) for bump in bumps))

@@ -49,23 +49,16 @@ class Cumulant(Protocol):
         """c_t, shape (groups * size,)."""
 
     def state_dict(self) -> Mapping[str, Any]:
-        """What has been learned, as tensors."""
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None: ...
-
-
-class _NothingLearned:
-    """A cumulant that is computed, not learned."""
-
-    def state_dict(self) -> Mapping[str, Any]:
+        """What has been learned, as tensors; by default nothing: most cumulants are computed."""
         return {}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """There is nothing to load."""
+        """Take over what was learned."""
+        return
 
 
 @dataclass(frozen=True)
-class RewardCumulant(_NothingLearned):
+class RewardCumulant(Cumulant):
     """c_t = r_t: plain Q-learning."""
 
     groups = 1
@@ -77,7 +70,7 @@ class RewardCumulant(_NothingLearned):
 
 
 @dataclass(frozen=True)
-class FeatureCumulant(_NothingLearned):
+class FeatureCumulant(Cumulant):
     """c_t = phi_t: successor features."""
 
     space: FeatureSpace
@@ -94,7 +87,7 @@ class FeatureCumulant(_NothingLearned):
 
 
 @dataclass(frozen=True)
-class Indicator(_NothingLearned):
+class Indicator(Cumulant):
     """c_t = 1 at the observed feature, 0 elsewhere: model-free SFRQ-learning (algo:MFXI)."""
 
     space: DiscreteFeatures
@@ -115,7 +108,7 @@ class Indicator(_NothingLearned):
 
 
 @dataclass(frozen=True)
-class TentCode(_NothingLearned):
+class TentCode(Cumulant):
     """c_t[k, j] = max(0, 1 - |x_{k,j} - phi_{t,k}| / Delta_k) at U bin centres x (algo:CMFXI).
 
     The centres are x_{k,j} = low_k + j Delta_k for j = 0 ... U_k - 1, from one end of the range to the other.
@@ -179,7 +172,7 @@ class TentCode(_NothingLearned):
 
 
 @dataclass(frozen=True)
-class JointCode(_NothingLearned):
+class JointCode(Cumulant):
     """c_t = z(phi_t) for a code of all feature dimensions at once (`sfr_fa.feature_codes`)."""
 
     space: FeatureSpace

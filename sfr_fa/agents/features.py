@@ -30,16 +30,11 @@ class FeatureMap(Protocol):
 
 
 @runtime_checkable
-class LearnedFeatureMap(Protocol):
+class LearnedFeatureMap(FeatureMap, Protocol):
     """A feature map that was learned on states of `state_dim` dimensions, for the -h agents."""
 
     @property
     def state_dim(self) -> int: ...
-
-    @property
-    def space(self) -> FeatureSpace: ...
-
-    def __call__(self, transition: Transition) -> FloatArray: ...
 
 
 @dataclass(frozen=True)

@@ -52,10 +52,6 @@ from sfr_theory.errors import InputError
 # --- The readout of one task --------------------------------------------------------------------
 
 
-def _itself(features: FloatArray) -> FloatArray:
-    return features
-
-
 class Readout(Protocol):
     """v of one task."""
 
@@ -94,7 +90,7 @@ class LearnedReadout:
     points: Tensor
     learning_rate: float
     """Of the present step."""
-    seen: Callable[[FloatArray], FloatArray] = _itself
+    seen: Callable[[FloatArray], FloatArray] = lambda features: features
     """What R~ sees of a feature vector."""
     vector: Tensor = field(init=False)
 
@@ -151,20 +147,14 @@ class KnownReward(Protocol):
 
     def seen(self, features: FloatArray) -> FloatArray:
         """What a reward model sees of features: (n,) -> (m,), where points are of m dimensions."""
+        return features
 
     def read(self, task: Task, rng: np.random.Generator) -> FloatArray:
         """v, shape (D,); `rng` is for fits that start at random."""
 
 
-class _SeesFeatures:
-    """A reward model is a function of features."""
-
-    def seen(self, features: FloatArray) -> FloatArray:
-        return _itself(features)
-
-
 @dataclass(frozen=True)
-class ConstantReadout(_SeesFeatures):
+class ConstantReadout(KnownReward):
     """v = 1: the cumulant is the reward, and no other reward function can be read from it."""
 
     linear_only = True
@@ -178,7 +168,7 @@ class ConstantReadout(_SeesFeatures):
 
 
 @dataclass(frozen=True)
-class Weights(_SeesFeatures):
+class Weights(KnownReward):
     """v = w for a linear task; for any other the weights that `fit` gives on the fit points.
 
     fit_points (m, n): a discrete feature set is its own default; in a box they must be given, since the
@@ -220,7 +210,7 @@ class Weights(_SeesFeatures):
 
 
 @dataclass(frozen=True)
-class AtFeatures(_SeesFeatures):
+class AtFeatures(KnownReward):
     """v_j = R(phi_j)."""
 
     space: DiscreteFeatures
@@ -239,7 +229,7 @@ class FitWarning(UserWarning):
 
 
 @dataclass(frozen=True)
-class RidgeFit:
+class RidgeFit(KnownReward):
     """v that minimises sum_m (R(phi_m) - v . c(phi_m))^2 + ridge |v|^2 over features phi_m that occur.
 
     A fifth of the points is kept back to measure what the fit misses (`sfr_fa.feature_codes`): the part of R
@@ -297,7 +287,7 @@ class RidgeFit:
 
 
 @dataclass(frozen=True)
-class AtBins(_SeesFeatures):
+class AtBins(KnownReward):
     """v_{k,j} = r_k(x_{k,j}) for rewards R(phi) = sum_k r_k(phi_k); any other is fitted."""
 
     code: TentCode

@@ -24,25 +24,6 @@ REFERENCES = ("SFR", "CSFR")
 """The agents that this library is about: the others are compared with the first of them."""
 
 
-@dataclass(frozen=True)
-class Standing:
-    """What an agent reached over all tasks."""
-
-    agent: AgentRun
-    total: Summary
-    interquartile_mean: Interval
-    per_task: Summary
-
-
-def standing(run: Run, agent: AgentRun) -> Standing:
-    return Standing(
-        agent,
-        statistics.summary(agent.totals),
-        statistics.interquartile_mean(agent.totals),
-        statistics.summary(agent.totals / run.tasks),
-    )
-
-
 def per_task(run: Run | None, setting: str, label: str) -> Summary | None:
     """Mean return per task; nothing if the agent was not run."""
     agent = agent_in(run, setting, label)
@@ -116,14 +97,6 @@ def ratio(run: Run | None, setting: str, agent: str, reference: str) -> Interval
     return statistics.ratio_of_means(x.totals_of(common), y.totals_of(common))
 
 
-@dataclass(frozen=True)
-class Effect:
-    """The size of a difference."""
-
-    versus: Versus
-    ratio: Interval
-
-
 def reference_agent(run: Run, setting: str) -> str | None:
     """The first agent with xi (SFR, or CSFR where features are continuous); else the first of all."""
     agents = run.in_setting(setting)
@@ -131,14 +104,14 @@ def reference_agent(run: Run, setting: str) -> str | None:
     return next(known, agents[0].label if agents else None)
 
 
-def effects(run: Run, setting: str) -> list[Effect]:
-    """Every other agent against the reference."""
+def effects(run: Run, setting: str) -> list[tuple[Versus, Interval]]:
+    """Every other agent against the reference, with the size of the difference, a ratio of returns."""
     reference = reference_agent(run, setting)
     found = []
     for agent in run.in_setting(setting):
         compared = versus(run, setting, agent.label, reference) if reference else None
         if reference and compared and agent.label != reference:
-            found.append(Effect(compared, ratio(run, setting, agent.label, reference)))
+            found.append((compared, ratio(run, setting, agent.label, reference)))
     return found
 
 

@@ -432,15 +432,19 @@ def _few_threads(agent: GpiAgent) -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
+def spaces_of(environment: Any) -> tuple[gymnasium.Space[Any], gymnasium.Space[Any]]:
+    """Of observations and of actions; of a vector environment, those of one of its members."""
+    names = ("observation_space", "action_space")
+    states, actions = (getattr(environment, f"single_{n}", getattr(environment, n)) for n in names)
+    return states, actions
+
+
 def _check_fit(environment: gymnasium.Env[Any, Any], agent: GpiAgent) -> None:
     """Refuse an agent that was built for other states or actions than the environment's."""
-    # Of a vector environment, the spaces of one of its members.
-    states = getattr(environment, "single_observation_space", environment.observation_space)
-    actions = getattr(environment, "single_action_space", environment.action_space)
-    shape = states.shape
-    if shape != (agent.state_dim,):
+    states, actions = spaces_of(environment)
+    if states.shape != (agent.state_dim,):
         raise InputError(
-            f"the agent knows states of {agent.state_dim} numbers; the environment's are {shape}"
+            f"the agent knows states of {agent.state_dim} numbers; the environment's are {states.shape}"
         )
     if not isinstance(actions, gymnasium.spaces.Discrete) or (actions.n, actions.start) != (
         agent.num_actions,

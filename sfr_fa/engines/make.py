@@ -9,11 +9,12 @@ import gymnasium
 from gymnasium.vector import VectorEnv
 
 from sfr_fa.agents import AgentSpec, GpiAgent, make_agent
-from sfr_fa.engines.base import Engine, EpisodeLimit
+from sfr_fa.engines.base import Engine, EpisodeLimit, spaces_of
 from sfr_fa.engines.compiled import CompiledEngine
 from sfr_fa.engines.reference import ReferenceEngine
-from sfr_fa.engines.several import VectorEngine, feature_space_of
+from sfr_fa.engines.several import VectorEngine
 from sfr_fa.engines.support import why_not_compiled
+from sfr_fa.environments.feature_env import feature_space_of
 from sfr_fa.streams import Streams
 from sfr_theory.errors import InputError
 
@@ -74,16 +75,8 @@ def _build(
     streams: Streams,
     settings: dict[str, Any],
 ) -> GpiAgent:
-    if isinstance(environment, VectorEnv):
-        observations, actions = environment.single_observation_space, environment.single_action_space
-        space = feature_space_of(environment)
-        if "feature_space" not in settings and space is not None:
-            settings["feature_space"] = space
-    else:
-        observations, actions = environment.observation_space, environment.action_space
-        # Asked of the wrappers too: features may be what a wrapper adds.
-        if "feature_space" not in settings and environment.has_wrapper_attr("feature_space"):
-            settings["feature_space"] = environment.get_wrapper_attr("feature_space")
+    observations, actions = spaces_of(environment)
+    settings.setdefault("feature_space", feature_space_of(environment))
     if not isinstance(observations, gymnasium.spaces.Box) or len(observations.shape) != 1:
         raise InputError(
             "agents need observations that are vectors; wrap the environment in FlattenObservation"

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from sfr_fa.agents import DivergedError, GpiAgent, Transition
 from sfr_fa.agents.gpi_agent import explored
 from sfr_fa.engines.base import Engine, EpisodeLimit, Evaluation, SeenPath, Trip, Walk
+from sfr_fa.environments.feature_env import feature_space_of
 from sfr_fa.tasks import Task, check_task, rewards_of
 from sfr_theory.errors import InputError, in_short
 
@@ -42,8 +43,9 @@ class ReferenceEngine(Engine):
     """The one in progress; None if the next step begins one."""
 
     def _check(self, task: Task) -> None:
-        if self.environment.has_wrapper_attr("feature_space"):
-            check_task(task, self.environment.get_wrapper_attr("feature_space"))
+        space = feature_space_of(self.environment)
+        if space is not None:
+            check_task(task, space)
 
     def _walk(self, steps: int, total_reward: float) -> Walk:
         environment, agent, task = self.environment, self.agent, self.task

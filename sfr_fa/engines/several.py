@@ -26,7 +26,7 @@ from sfr_fa.agents import DivergedError, GpiAgent, Transition
 from sfr_fa.engines.base import EpisodeLimit, SeenPath, Walk
 from sfr_fa.engines.reference import USED, ReferenceEngine, checked_start, warn_of_another_reward
 from sfr_fa.streams import Streams
-from sfr_fa.tasks import Task, check_task
+from sfr_fa.tasks import Task
 from sfr_theory.errors import InputError, in_short
 
 _LAST_USER: weakref.WeakKeyDictionary[Any, weakref.ref[Any]] = weakref.WeakKeyDictionary()
@@ -61,9 +61,7 @@ class VectorEngine(ReferenceEngine):
         raise InputError("paths are retraced in one environment; make an engine with one of them")
 
     def _check(self, task: Task) -> None:
-        space = feature_space_of(self.environment)
-        if space is not None:
-            check_task(task, space)
+        super()._check(task)
         if isinstance(self.environment.unwrapped, AsyncVectorEnv):
             try:
                 ForkingPickler.dumps(task)
@@ -128,15 +126,6 @@ class VectorEngine(ReferenceEngine):
         begun += int(self._over.sum())
         self._over = terminated | truncated
         return begun
-
-
-def feature_space_of(environment: VectorEnv) -> Any:
-    """That of the members, if they have one, or of a vector environment that has no members."""
-    whole: Any = environment.unwrapped
-    if not hasattr(whole, "call"):
-        return getattr(whole, "feature_space", None)
-    has_one = all(whole.call("has_wrapper_attr", "feature_space"))
-    return whole.get_attr("feature_space")[0] if has_one else None
 
 
 STATES, NUMBERS, FLAGS = "states", "numbers", "True or False"

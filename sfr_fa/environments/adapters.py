@@ -26,7 +26,7 @@ import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 from numpy.typing import NDArray
 
-from sfr_fa.environments.feature_env import HasTask, TaskRewards, take_task
+from sfr_fa.environments.feature_env import HasTask, take_task
 from sfr_fa.feature_spaces import BoxFeatures, FeatureSpace
 from sfr_fa.tasks import TaskOrFunction
 from sfr_theory.errors import InputError
@@ -40,7 +40,7 @@ class _FeatureWrapper(HasTask, gymnasium.Wrapper, RecordConstructorArgs):
 
     def __init__(self, env: gymnasium.Env, feature_space: FeatureSpace, task: TaskOrFunction) -> None:
         super().__init__(env)
-        self._rewards = TaskRewards(feature_space, task)
+        self._begin_with(feature_space, task)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -69,7 +69,7 @@ class FeaturesFromVectorReward(_FeatureWrapper):
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """One step; the features are the vector reward."""
         observation, vector_reward, terminated, truncated, info = self.env.step(action)
-        reward, feature_info = self._rewards.of_features(vector_reward)
+        reward, feature_info = self._of_features(vector_reward)
         return observation, reward, terminated, truncated, info | feature_info
 
 
@@ -103,7 +103,7 @@ class WithFeatures(_FeatureWrapper):
         """One step; the features are the function of the transition."""
         observation, _, terminated, truncated, info = self.env.step(action)
         features = self._features(self._last_observation, action, observation, info)
-        reward, feature_info = self._rewards.of_features(features)
+        reward, feature_info = self._of_features(features)
         self._last_observation = copy.deepcopy(observation)
         return observation, reward, terminated, truncated, info | feature_info
 

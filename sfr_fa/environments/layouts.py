@@ -128,14 +128,14 @@ class ObjectLayout(KeepsArraysReadOnly):
             objects=self.objects,
             kinds=np.array(self.kind_of_object, dtype=np.int64),
             num_kinds=len(self.kinds),
-            object_radius=float(self.object_radius),
+            object_radius=self.object_radius,
             start_x=self.start[0],
             start_y=self.start[1],
             goal_x=self.goal[0],
             goal_y=self.goal[1],
-            goal_radius=float(self.goal_radius),
-            step_length=float(self.step_length),
-            step_noise=float(self.step_noise),
+            goal_radius=self.goal_radius,
+            step_length=self.step_length,
+            step_noise=self.step_noise,
         )
 
     def new_world(self) -> ObjectCollectionWorld:
@@ -156,11 +156,10 @@ class ObjectLayout(KeepsArraysReadOnly):
         return self.centres.size**2 + len(self.objects) + 1
 
     def _check_numbers(self) -> None:
-        for name in ("goal_radius", "object_radius", "step_length", "step_noise"):
-            object.__setattr__(self, name, finite_number(getattr(self, name), name))
         for name in ("goal_radius", "object_radius"):
-            if not getattr(self, name) > 0:
-                raise InputError(f"{name} is {getattr(self, name)}; it must be positive")
+            object.__setattr__(self, name, positive_number(getattr(self, name), name))
+        for name in ("step_length", "step_noise"):
+            object.__setattr__(self, name, finite_number(getattr(self, name), name))
         if not self.step_length >= SHORTEST_STEP:
             raise InputError(f"step_length is {self.step_length}; it must be at least {SHORTEST_STEP}")
         if not self.step_noise >= 0:
@@ -297,11 +296,7 @@ class RacerLayout(KeepsArraysReadOnly):
     def geometry(self) -> RacerGeometry:
         """What the dynamics need."""
         return RacerGeometry(
-            markers=self.markers,
-            straight_length=float(self.straight_length),
-            turn_length=float(self.turn_length),
-            turn_angle=float(self.turn_angle),
-            noise=float(self.noise),
+            self.markers, self.straight_length, self.turn_length, self.turn_angle, self.noise
         )
 
     def new_world(self) -> RacerWorld:

@@ -18,7 +18,7 @@ import gymnasium
 import numpy as np
 
 from sfr_fa.arrays import FloatArray, positive_integer
-from sfr_fa.environments.feature_env import HasTask, TaskRewards, take_task
+from sfr_fa.environments.feature_env import HasTask, take_task
 from sfr_fa.feature_spaces import DiscreteFeatures, FeatureSpace
 from sfr_fa.kernels.world import Moves, World
 from sfr_fa.tasks import LinearTask, TaskOrFunction
@@ -63,7 +63,7 @@ class WorldEnv(HasTask, gymnasium.Env[FloatArray, np.int64], Generic[AnyWorld]):
         if episode_steps is not None:
             episode_steps = positive_integer(episode_steps, "episode_steps")
         self.render_mode, self.episode_steps, self.world = render_mode, episode_steps, world
-        self._rewards = TaskRewards(
+        self._begin_with(
             feature_space, LinearTask(np.ones(feature_space.dimensions)) if task is None else task
         )
         self.observation_space = gymnasium.spaces.Box(low, high, (state_dim,), np.float64)
@@ -101,9 +101,7 @@ class WorldEnv(HasTask, gymnasium.Env[FloatArray, np.int64], Generic[AnyWorld]):
         truncated = self._steps == self.episode_steps
         self._running = not (terminated or truncated)
         shown = shown_features(self.world, self.feature_space)
-        reward, info = (
-            self._rewards.of_index(shown) if isinstance(shown, int) else self._rewards.of_features(shown)
-        )
+        reward, info = self._of_index(shown) if isinstance(shown, int) else self._of_features(shown)
         return self._observation(), reward, terminated, truncated, info
 
     def cell_bases(self) -> FloatArray | None:

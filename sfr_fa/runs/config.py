@@ -50,6 +50,7 @@ from sfr_fa.agents.hysteresis import Hysteresis
 from sfr_fa.agents.replay import Replay
 from sfr_fa.agents.schedules import check_epsilon, check_rate
 from sfr_fa.agents.settings import RATES
+from sfr_fa.arrays import positive_integer
 from sfr_fa.engines import ENGINES
 from sfr_fa.environments.object_collection import ObjectCollection, ObjectCollectionBarreto
 from sfr_fa.environments.racer import Racer
@@ -395,8 +396,7 @@ class Profile(_Plain):
     def __post_init__(self) -> None:
         super().__post_init__()
         for name, value in asdict(self).items():
-            if not isinstance(value, int) or value < 1:
-                raise InputError(f"{name} of a profile is {value!r}; it must be a positive integer")
+            positive_integer(value, f"{name} of a profile")
 
 
 @dataclass(frozen=True)
@@ -446,12 +446,6 @@ class ExperimentConfig:
     def labels(self) -> tuple[str, ...]:
         """Names of the agents, each once, in the order of the config."""
         return tuple(dict.fromkeys(agent.label for part in self.parts for agent in part.agents))
-
-    @property
-    def is_grid(self) -> bool:
-        """Whether some agent is tried with several rates."""
-        pairs = [(part.setting.name, agent.label) for part in self.parts for agent in part.agents]
-        return len(set(pairs)) < len(pairs)
 
     def profile(self, name: str) -> Profile:
         if name not in self.profiles:

@@ -29,26 +29,12 @@ BYTES_PER_ROW, BYTES_PER_TRIAL = 70, 2000
 
 @dataclass(frozen=True)
 class Estimate:
-    """Seconds and bytes of trials; checkpoints are those of one trial at a time, the largest."""
+    """Seconds and bytes of one trial."""
 
     seconds: float
     result_bytes: int
     checkpoint_bytes: int
     measured: bool
-
-    def __add__(self, other: Estimate) -> Estimate:
-        return Estimate(
-            self.seconds + other.seconds,
-            self.result_bytes + other.result_bytes,
-            max(self.checkpoint_bytes, other.checkpoint_bytes),
-            self.measured and other.measured,
-        )
-
-    def times(self, count: int) -> Estimate:
-        checkpoints = self.checkpoint_bytes if count else 0
-        return Estimate(
-            self.seconds * count, self.result_bytes * count, checkpoints, self.measured or not count
-        )
 
 
 def estimate(trial: Trial, engine: Engine, folder: RunFolder) -> Estimate:

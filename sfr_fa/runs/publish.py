@@ -154,14 +154,10 @@ def _undeclared(folder: Path, keys: Sequence[str]) -> Iterator[str]:
 # --- Published tables --------------------------------------------------------------------------------
 
 
-def _rates(trial: Mapping[str, Any]) -> str:
-    """0.005, or 0.005/0.4 for several; the manifest's config says which they are."""
-    return "/".join(map(rate_text, trial["rates"].values()))
-
-
 def _place(trial: Mapping[str, Any]) -> tuple[str, str, str, str]:
-    """What the rows of a trial have in common."""
-    return trial["setting"]["name"], trial["agent"]["label"], _rates(trial), str(trial["repetition"])
+    """What the rows of a trial have in common; which rates 0.005/0.4 are, the manifest's config says."""
+    rates = "/".join(map(rate_text, trial["rates"].values()))
+    return trial["setting"]["name"], trial["agent"]["label"], rates, str(trial["repetition"])
 
 
 def _variant(setting: Mapping[str, Any], agent: Mapping[str, Any]) -> str:

@@ -28,7 +28,7 @@ import sysconfig
 import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from itertools import accumulate
 from pathlib import Path
@@ -46,6 +46,7 @@ from sfr_fa.agents.gpi_policies import gpi_policies_by_name
 from sfr_fa.agents.policies import CopyPrevious, start_afresh
 from sfr_fa.arrays import FloatArray
 from sfr_fa.engines import Engine, EpisodeLimit, Streams, make_engine
+from sfr_fa.environments.feature_env import feature_space_of
 from sfr_fa.feature_codes import code_by_name
 from sfr_fa.feature_learning import RewardedTransitions, learn_features
 from sfr_fa.feature_spaces import BoxFeatures, DiscreteFeatures, FeatureSpace
@@ -112,9 +113,7 @@ def build(trial: Trial, features: Callable[[Trial], LearnedFeatures]) -> tuple[E
     """
     setting, setup = trial.setting, trial.agent
     environment = setting.make_environment()
-    # Asked of the wrappers too: features may be what a wrapper adds.
-    offers = environment.has_wrapper_attr("feature_space")
-    space = environment.get_wrapper_attr("feature_space") if offers else None
+    space = feature_space_of(environment)
     random = Streams.spawn(trial.seed, trial.repetition)
     sample = setting.named("tasks")
     tasks = [sample(random.tasks, space) for _ in range(trial.tasks)]
@@ -256,15 +255,6 @@ OnTask = Callable[[TaskRow], None]
 """Called after every task that is safely stored; what it raises stops the trial, which can be resumed."""
 
 
-@dataclass
-class _Progress:
-    """What a trial has produced so far: the content of a checkpoint apart from the engine."""
-
-    rows: list[TaskRow] = field(default_factory=list)
-    seconds: list[float] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-
-
 def run_trial(trial: Trial, folder: RunFolder, on_task: OnTask | None = None) -> list[str]:
     """Bring a trial to its end, from wherever it was left; returns what a user should know.
 
@@ -279,16 +269,14 @@ def run_trial(trial: Trial, folder: RunFolder, on_task: OnTask | None = None) ->
             folder.read_result(key)
             return []
         engine, tasks, notes = build(trial, functools.partial(learned_feature_map, folder=folder))
-        progress = _Progress(notes=notes)
-        remarks = _resume(trial, folder, engine, progress)
+        rows, seconds, notes, remarks = _resume(trial, folder, engine, notes)
         # A task that a code cannot express is a result of the run, not a surprise at every task.
         warnings.simplefilter("ignore", FitWarning)
-        while len(progress.rows) < trial.tasks and not (progress.rows and progress.rows[-1].diverged):
-            number = len(progress.rows)
-            result = engine.run_task(tasks[number], trial.steps)
-            progress.rows.append(
+        while len(rows) < trial.tasks and not (rows and rows[-1].diverged):
+            result = engine.run_task(tasks[len(rows)], trial.steps)
+            rows.append(
                 TaskRow(
-                    task=number,
+                    task=len(rows),
                     total_return=float(result.total_reward),
                     steps=result.steps,
                     episodes=result.episodes,
@@ -296,59 +284,56 @@ def run_trial(trial: Trial, folder: RunFolder, on_task: OnTask | None = None) ->
                     **TaskRow.of_counts(result.gpi_counts),
                 )
             )
-            progress.seconds.append(result.seconds)
-            _write(trial, folder, engine, progress)
+            seconds.append(result.seconds)
+            # Store the state, then let go of all but this one and the one before.
+            state = {
+                "engine": engine.state_dict(), "rows": rows_to_csv(rows).decode(), "seconds": seconds,
+                "notes": notes,
+            }  # fmt: skip
+            write_checkpoint(folder.checkpoint_path(key, len(rows)), trial.to_json(), state)
+            folder.forget_checkpoints(key, before=len(rows) - 1)
             if on_task is not None:
-                on_task(progress.rows[-1])
+                on_task(rows[-1])
         folder.write_result(
             TrialResult(
                 key,
                 trial.to_json(),
-                progress.rows,
-                progress.seconds,
+                rows,
+                seconds,
                 digest([_task_json(task) for task in tasks]),
                 {**provenance(engine.name), "modules": _sources(trial.modules)},
-                progress.notes,
+                notes,
             )
         )
         folder.forget_checkpoints(key, before=trial.tasks + 1)
-        return [f"{key}: {note}" for note in (*progress.notes, *remarks)]
+        return [f"{key}: {note}" for note in (*notes, *remarks)]
 
 
-def _write(trial: Trial, folder: RunFolder, engine: Engine, progress: _Progress) -> None:
-    """Store the state, then let go of all but this one and the one before."""
-    done = len(progress.rows)
-    state = {
-        "engine": engine.state_dict(),
-        "rows": rows_to_csv(progress.rows).decode(),
-        "seconds": progress.seconds,
-        "notes": progress.notes,
-    }
-    write_checkpoint(folder.checkpoint_path(trial.key, done), trial.to_json(), state)
-    folder.forget_checkpoints(trial.key, before=done - 1)
-
-
-def _resume(trial: Trial, folder: RunFolder, engine: Engine, progress: _Progress) -> list[str]:
-    """Go back to the newest checkpoint that is whole; says which ones are not."""
+def _resume(
+    trial: Trial, folder: RunFolder, engine: Engine, notes: list[str]
+) -> tuple[list[TaskRow], list[float], list[str], list[str]]:
+    """Go back to the newest checkpoint that is whole: rows, seconds, notes, and which ones are not whole."""
+    rows: list[TaskRow] = []
+    seconds: list[float] = []
     remarks = []
     for done, path in folder.checkpoints(trial.key).items():
         try:
             state = read_checkpoint(path, trial.to_json())
             with known_content(path, "this program"):
-                rows = rows_from_csv(state["rows"].encode(), path)
-                seconds = [float(value) for value in state["seconds"]]
-                notes = [str(note) for note in state["notes"]]
-                if not len(rows) == len(seconds) == done:
-                    raise InputError(f"{path} has {len(rows)} tasks in place of {done}")
+                stored = list(rows_from_csv(state["rows"].encode(), path))
+                times = [float(value) for value in state["seconds"]]
+                remembered = [str(note) for note in state["notes"]]
+                if not len(stored) == len(times) == done:
+                    raise InputError(f"{path} has {len(stored)} tasks in place of {done}")
             load_state(engine, state["engine"], path)
         except InputError as error:
             remarks.append(f"{error}; an earlier state was taken instead of the one after {done} tasks")
             remove(path)
             continue
-        progress.rows[:], progress.seconds[:], progress.notes[:] = rows, seconds, notes
+        rows, seconds, notes = stored, times, remembered
         break
     folder.forget_checkpoints(trial.key, before=0)
-    return remarks
+    return rows, seconds, notes, remarks
 
 
 def _task_json(task: Task) -> Any:

@@ -15,7 +15,7 @@ from experiments.live import export, page, training
 from sfr_fa.environments.layouts import OBJECT_COLLECTION_LAYOUT, RACER_LAYOUT
 from sfr_fa.kernels.dynamics import drive, marker_distances, object_collection_step
 from sfr_fa.reward_fitting import l1_weights, least_squares_weights
-from sfr_fa.tasks import TableTask
+from sfr_fa.tasks import AdditiveTask, TableTask
 from tests.experiments import browser
 
 pytestmark = browser.needed
@@ -123,10 +123,19 @@ def encoded(name, state):
     return RACER_LAYOUT.state_at(state["x"], state["y"], state["angle"])
 
 
+def bump_task(bumps):
+    """R(phi) = sum_k height_k / n exp(-(phi_k - mu_k)^2 / sigma_k), the racer's rewards in the page."""
+
+    def part(height, mu, sigma):
+        return lambda x: height / len(bumps) * np.exp(-((x - mu) ** 2) / sigma)
+
+    return AdditiveTask(tuple(part(**bump) for bump in bumps))
+
+
 def task_of(name, reward, worlds):
     if name == "rooms":
         return TableTask(worlds["rooms"].environment.feature_space, np.array(reward))
-    return training.bump_task(reward)
+    return bump_task(reward)
 
 
 @pytest.mark.parametrize("name", ["rooms", "racer"])
@@ -255,7 +264,7 @@ def test_the_racers_weights_are_the_least_squares_fit(ask):
     )
     points = training.fit_points()
     for these, weights in zip(bumps, ask(script, bumps), strict=True):
-        expected = least_squares_weights(points, training.bump_task(these).reward(points))
+        expected = least_squares_weights(points, bump_task(these).reward(points))
         np.testing.assert_allclose(weights, expected, rtol=0, atol=1e-12)
 
 
