@@ -43,12 +43,9 @@ VARIANTS: Mapping[str, tuple[str, Mapping[str, str]]] = {
 """Agents that stand for a choice: its name, and a label for each of its values."""
 
 
-GROUPS = {"drawn": "drawn at random"}
-"""Values of a choice that are shown as one: those that begin with a word."""
-
-
 def together(value: str) -> str:
-    return GROUPS.get(value.split()[0], value)
+    """A value of a choice as it is shown: placements that were drawn are one."""
+    return "drawn at random" if value.startswith("drawn ") else value
 
 
 @dataclass(frozen=True)

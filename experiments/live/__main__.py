@@ -42,7 +42,7 @@ def main(options: Options) -> int:
 def build(worlds: tuple[training.LiveWorld, ...], *, as_fragment: bool) -> str:
     """Train all agents and put them into a page or a fragment."""
     data, picture = {}, ""
-    with cli.progress(sum(2 * world.num_policies for world in worlds), "policies") as advance:
+    with cli.progress(sum(2 * len(world.tasks) for world in worlds), "policies") as advance:
         for world in worlds:
             agents = {which: training.train(world, which, advance) for which in world.agents}
             for agent in agents.values():

@@ -45,10 +45,6 @@ class LiveWorld:
     limit: EpisodeLimit
     settings: Mapping[str, Any]
 
-    @property
-    def num_policies(self) -> int:
-        return len(self.tasks)
-
 
 def rooms() -> LiveWorld:
     """Object collection: SFR and SF."""

@@ -21,7 +21,7 @@ import importlib.util
 import itertools
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -61,7 +61,6 @@ from sfr_fa.runs.wording import rate_text
 from sfr_fa.streams import check_seed
 from sfr_fa.tasks import (
     NONLINEARITY_BRACKETS,
-    Task,
     sample_general_task,
     sample_linear_task,
     sample_racer_task,
@@ -70,13 +69,6 @@ from sfr_fa.tasks import (
 from sfr_theory.errors import InputError
 
 # --- What a trial is made of, by name ----------------------------------------------------------------
-
-Sampler = Callable[[np.random.Generator, Any], Task]
-
-
-def _of_nonlinearity(level: int) -> Sampler:
-    return lambda rng, space: sample_task_of_nonlinearity(rng, level)
-
 
 SCHEDULED = ("epsilon", *RATES)
 """Fields that are numbers, or the names of functions of the step."""
@@ -93,7 +85,10 @@ NAMES: dict[str, dict[str, Any]] = {
         "racer_parity": lambda rng, space: sample_parity_task(rng),
         "racer_mixed": lambda rng, space: sample_mixed_task(rng),
         "racer_raw": lambda rng, space: sample_racer_task(rng, unit=2**0.5),
-        **{f"nonlinearity_{level}": _of_nonlinearity(level) for level in range(len(NONLINEARITY_BRACKETS))},
+        **{
+            f"nonlinearity_{k}": lambda rng, space, level=k: sample_task_of_nonlinearity(rng, level)
+            for k in range(len(NONLINEARITY_BRACKETS))
+        },
     },
     "approximator": {"linear": LinearPerAction, "networks": FeatureSubnetworks},
     "loss": {"sum": summed_squares, "mean_over_dimensions": squares_averaged_over_dimensions},

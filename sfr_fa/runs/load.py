@@ -321,13 +321,14 @@ def _at_best_rates(
 
 def _agent_run(point: GridPoint) -> AgentRun:
     """The trials of one combination of rates that can be used."""
-    agent = point.results[0].trial["agent"]
+    trial = point.results[0].trial
+    agent = trial["agent"]
     usable = [result for result in point.results if not result.diverged]
     return AgentRun(
         point.setting,
         point.agent,
         agent["agent"],
-        point.rates,
+        trial["rates"],
         {r.trial["repetition"]: r for r in sorted(usable, key=lambda r: int(r.trial["repetition"]))},
         clips=agent.get("clipping") != "none",
         own_family=agent.get("family", ""),
