@@ -45,17 +45,10 @@ PLACES = {"place": Place, "LINEAR": LINEAR, "GENERAL": GENERAL, "BARRETO": BARRE
 ABSENT = Markup("*not run*")
 
 
-@dataclass(frozen=True)
-class Illustration:
-    name: str
-    link: str
-    caption: str
-
-
-def _illustration(page: Path, path: Path, name: str, caption: str) -> Illustration:
-    """As a page links it."""
+def _illustration(page: Path, path: Path, name: str, caption: str) -> dict[str, str]:
+    """A figure as a page links it."""
     link = Path(os.path.relpath(path.resolve(), page.resolve().parent)).as_posix()
-    return Illustration(name, link, caption)
+    return {"name": name, "link": link, "caption": caption}
 
 
 class Findings:
@@ -83,7 +76,7 @@ class Findings:
     def at(self, place: Place) -> tuple[Run | None, str]:
         return self.results.run(place.experiment), place.setting
 
-    def _figure(self, page: Path, experiment: str, name: str) -> Illustration | None:
+    def _figure(self, page: Path, experiment: str, name: str) -> dict[str, str] | None:
         run = self.results.run(experiment)
         drawn = next((p for p in figures.pictures(run) if p.name == name), None) if run else None
         if run is None or drawn is None:
@@ -91,7 +84,7 @@ class Findings:
         path = self.folder / FIGURES / experiment / run.profile / f"{name}.svg"
         return _illustration(page, path, f"{experiment}: {name}", drawn.caption)
 
-    def _calibration_figure(self, page: Path) -> Illustration | None:
+    def _calibration_figure(self, page: Path) -> dict[str, str] | None:
         if not self.calibrations:
             return None
         drawn = calibration.picture(self.calibrations)

@@ -282,10 +282,9 @@ def draw_curves(run: Run, setting: str) -> tuple[Figure, Numbers]:
             columnspacing=1.2,
         )
         legend.set_gid("legend")
-    series_names = [[name, handles[name].get_color()] for name in names]
-    places = {"at": (1 + at).tolist()}
-    shown_there = [limits(axes) | places | {"series": told[row]} for row, axes in enumerate(grid)]
-    return figure, {"x": "task", "series": series_names, "panels": shown_there}
+    tasks = {"at": (1 + at).tolist()}
+    told = [limits(axes) | tasks | {"series": numbers} for axes, numbers in zip(grid, told, strict=True)]
+    return figure, {"x": "task", "series": [[n, handles[n].get_color()] for n in names], "panels": told}
 
 
 def told_of(n: int, mean: Any, low: Any, high: Any) -> Numbers:
