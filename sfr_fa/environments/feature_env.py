@@ -46,10 +46,8 @@ def feature_space_of(environment: gymnasium.Env[Any, Any] | VectorEnv) -> Featur
 class HasTask:
     """What our environments and the wrappers of others offer: rewards of a task that can be exchanged."""
 
-    feature_space: FeatureSpace
-    """Where the features live."""
-    task: Task
-    """The current reward function."""
+    _feature_space: FeatureSpace
+    _task: Task
     _table: tuple[FloatArray, FloatArray]
     """Feature vectors and their rewards, if features are discrete."""
 
@@ -58,12 +56,22 @@ class HasTask:
             raise InputError(
                 f"feature_space is {feature_space!r}; it must be DiscreteFeatures or BoxFeatures"
             )
-        self.feature_space = feature_space
+        self._feature_space = feature_space
         HasTask.set_task(self, task)
+
+    @property
+    def feature_space(self) -> FeatureSpace:
+        """Where the features live."""
+        return self._feature_space
+
+    @property
+    def task(self) -> Task:
+        """The current reward function; `set_task` exchanges it."""
+        return self._task
 
     def set_task(self, task: TaskOrFunction) -> None:
         """Reward by `task` from now on; the old one stays if the new one does not fit the features."""
-        self.task = check_task(task, self.feature_space)
+        self._task = check_task(task, self.feature_space)
         if isinstance(self.feature_space, DiscreteFeatures):
             vectors = self.feature_space.vectors
             self._table = vectors, rewards_of(self.task, vectors)
