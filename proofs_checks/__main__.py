@@ -49,7 +49,6 @@ class Options:
 
 REMEDIES = {
     Skipped.FAST: "Leave out --fast to run these slow proofs.",
-    Skipped.NO_Z3: f"To install it: {ledger.Z3_INSTALL}",
     Skipped.NO_RESULTS: "--results names a folder with published tables.",
     Skipped.DEPENDENCY: "They follow from claims that were not checked in this run.",
 }

@@ -2,8 +2,7 @@
 
 A proof counts only if each broken variant beside it is rejected by the same machinery; otherwise the entry is
 INCONCLUSIVE. The same holds where a proof raises, or says more than its method can. Entries whose proof was
-left out (--fast) or could not run (no z3) are NOT CHECKED with that reason; this is reported, and is not a
-failure. Every other verdict that differs from what the catalogue expects is a failure.
+left out (--fast) are NOT CHECKED with that reason; this is reported, and is not a failure. Every other verdict that differs from what the catalogue expects is a failure.
 
 A claim that rests on others (`depends_on`) is PROVED only if all of them are, in the same run: `settle`
 follows the chain, so that a step that fails takes with it whatever was built on it.
@@ -37,7 +36,7 @@ from typing import Any
 from rich.table import Table
 
 import proofs_checks
-from proofs_checks import coq, smt
+from proofs_checks import coq
 from proofs_checks.proof import Proof
 from sfr_theory import empirical
 from sfr_theory.catalogue import CATALOGUE, EXPERIMENTS, SECTIONS, UNCHECKED
@@ -56,7 +55,6 @@ from sfr_theory.claims import (
 )
 from sfr_theory.errors import InputError
 
-Z3_INSTALL = "pip install z3-solver"
 RESULTS = Path("results")
 
 
@@ -167,7 +165,7 @@ def run(
     formal: Mapping[str, CheckResult] | None = None,
 ) -> list[Outcome]:
     """Run the proofs of these claims, then settle what rests on what; `advance` is called after each."""
-    proofs, has_z3 = collect(), smt.is_available()
+    proofs = collect()
     outcomes: dict[str, Outcome] = {}
     claims = tuple(claims)
     decided = from_results(results) if set(claims) & set(EXPERIMENTS.claims) else {}
@@ -180,14 +178,11 @@ def run(
             outcomes[claim.id] = Outcome(claim, CheckResult(Verdict.NOT_CHECKED, reason), None)
         elif fast and proof.slow:
             outcomes[claim.id] = _skipped(claim, Skipped.FAST, "left out by --fast")
-        elif proof.needs_z3 and not has_z3:
-            missing = f"needs z3, which is not installed: {Z3_INSTALL}"
-            outcomes[claim.id] = _skipped(claim, Skipped.NO_Z3, missing)
     advance(len(outcomes))
     # The long ones first, so that no worker is left with one at the end.
     waiting = sorted(
         (claim.id for claim in claims if claim.id not in outcomes),
-        key=lambda name: (not proofs[name].slow, not proofs[name].needs_z3),
+        key=lambda name: (not proofs[name].slow, proofs[name].method is not Method.SMT),
     )
     for outcome in _outcomes(waiting, workers):
         outcomes[outcome.claim.id] = outcome

@@ -30,7 +30,3 @@ class Proof:
     check: Callable[[], CheckResult]
     broken: tuple[Broken, ...]
     slow: bool = False
-
-    @property
-    def needs_z3(self) -> bool:
-        return self.method is Method.SMT

@@ -5,7 +5,6 @@ Each claim is checked by a function in `sfr_theory.checks`; this file selects, r
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, NamedTuple
@@ -25,7 +24,6 @@ from sfr_theory.cli import (
     write_json,
 )
 from sfr_theory.errors import InputError
-from sfr_theory.learning import has_numba
 
 CHECKS: Mapping[str, Check] = {
     check.claim: check
@@ -84,8 +82,6 @@ def main(options: Options) -> int:
             )
     if options.plot:
         drawable([check.claim for check in checks])
-    if not has_numba():
-        print("Numba is not installed: same numbers, slower (pip install numba)", file=sys.stderr)
     outcomes = []
     with progress(len(checks), "checking") as advance:
         for check in checks:

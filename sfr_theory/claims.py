@@ -98,7 +98,6 @@ class Skipped(StrEnum):
     """Why a claim was not checked in a run, which is no failure."""
 
     FAST = "--fast"
-    NO_Z3 = "no z3"
     NO_RESULTS = "no results"
     TOO_SHORT = "runs too short"
     DEPENDENCY = "rests on what was skipped"

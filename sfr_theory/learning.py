@@ -40,9 +40,9 @@ chose at s_t is updated towards its own greedy action under its own readout. The
 when it is read out, which matters for function approximation; here nothing is clipped.
 
 **Arithmetic and speed.** Each loop is written once, in plain Python on arrays or nested lists. On float64
-arrays Numba compiles it where it is installed; without it the same function runs as it stands and gives the
-same numbers bit for bit, some hundred times slower. On rational arrays (`sfr_theory.arithmetic`) it runs
-as it stands and is exact.
+arrays Numba compiles it; under NUMBA_DISABLE_JIT the same function runs as it stands and gives the same
+numbers bit for bit, some hundred times slower. On rational arrays (`sfr_theory.arithmetic`) it runs as it
+stands and is exact.
 """
 
 from __future__ import annotations
@@ -157,19 +157,12 @@ _HELPERS = (
 
 @functools.cache
 def _compiled(loop: Callable[..., None]) -> Callable[..., None]:
-    """The loop compiled by Numba, or the loop itself where Numba is not installed."""
-    try:
-        from numba.extending import register_jitable
-    except ImportError:
-        return loop
+    """The loop compiled by Numba, or the loop itself under NUMBA_DISABLE_JIT."""
+    from numba.extending import register_jitable
+
     for helper in _HELPERS:
         register_jitable(helper)
     return stored(loop)
-
-
-def has_numba() -> bool:
-    """Whether loops on float64 arrays will be compiled."""
-    return _compiled(_follow_path) is not _follow_path
 
 
 def _execute(loop: Callable[..., None], *arguments: Any) -> None:

@@ -74,9 +74,8 @@ class Settings:
     """Features of a random MDP; mb/beta-zero needs two."""
     steps: int = 200_000
     """Steps of a learning path. Convergence is judged over the last two decades; with a gamma near 1 or many
-    states a verdict may be INCONCLUSIVE until there are more. Without Numba a step takes some hundred times
-    longer, and the default run several minutes. --steps 20000 is quick; it is too short to tell convergence
-    from constant step sizes, which is reported and is not a failure."""
+    states a verdict may be INCONCLUSIVE until there are more. --steps 20000 is quick; it is too short to tell
+    convergence from constant step sizes, which is reported and is not a failure."""
     gamma: float = 0.9
     """Discount of the random MDPs, in [0, 1). The examples have their own."""
     beta: float = 0.1

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from proofs_checks import __main__, gpi_bound, ledger, smt
+from proofs_checks import __main__, gpi_bound, ledger
 from proofs_checks.argument import proved
 from proofs_checks.proof import Broken, Proof
 from sfr_theory import empirical
@@ -86,28 +86,6 @@ def test_fast_leaves_out_slow_proofs_and_says_so(monkeypatch: pytest.MonkeyPatch
     assert (outcome.result.verdict, outcome.skipped) == (Verdict.NOT_CHECKED, Skipped.FAST)
     assert outcome.as_expected
     assert run_alone(slow, monkeypatch).result.verdict is Verdict.PROVED
-
-
-def test_without_z3_its_proofs_are_not_checked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(smt, "is_available", lambda: False)
-    outcome = run_alone(made_up(method=Method.SMT), monkeypatch)
-    assert (outcome.result.verdict, outcome.skipped) == (Verdict.NOT_CHECKED, Skipped.NO_Z3)
-    assert outcome.as_expected
-    assert run_alone(made_up(), monkeypatch).result.verdict is Verdict.PROVED
-
-
-def test_without_z3_the_command_says_how_to_get_it(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(smt, "is_available", lambda: False)
-    monkeypatch.setattr(ledger, "machine_checked", lambda claims: {})
-    code = __main__.main(__main__.Options(only=("thm2/step-greedy", "thm2/printed"), workers=1))
-    lines = [
-        line for line in capsys.readouterr().out.splitlines() if line.startswith("NOT CHECKED, no z3: 1")
-    ]
-    assert code == 0
-    assert len(lines) == 1
-    assert ledger.Z3_INSTALL in lines[0]
 
 
 def test_an_unexpected_verdict_exits_with_1(

@@ -1,6 +1,5 @@
 """The z3 helpers: proved, refuted with a model, and undecided are told apart."""
 
-import sys
 from fractions import Fraction
 
 import numpy as np
@@ -91,9 +90,3 @@ def test_numbers_maxima_and_absolute_values_of_constants() -> None:
     maxima = smt.max_over_last_axis(np.vectorize(z3.RealVal, otypes=[object])(numbers))
     assert maxima.shape == (2, 1)
     assert [value(x) for x in maxima.flat] == [5, 4]
-
-
-def test_availability_is_what_python_finds(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert smt.is_available()
-    monkeypatch.setitem(sys.modules, "z3", None)
-    assert not smt.is_available()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from fractions import Fraction
@@ -19,7 +20,6 @@ from sfr_theory.learning import (
     Path,
     Polynomial,
     SlowDecay,
-    has_numba,
     learn,
     learn_psi,
     learn_q,
@@ -383,14 +383,10 @@ def test_a_run_in_pieces_is_the_run_in_one() -> None:
 # --- Compiled or not ----------------------------------------------------------------------------
 
 SCRIPT = """
-import sys
-if {blocked}:
-    sys.modules["numba"] = None
 import hashlib
 import numpy as np
 from sfr_theory import learning as L
 from sfr_theory.random_mdp import Shape, garnet
-assert L.has_numba() != {blocked}
 rng = np.random.default_rng(1)
 mdp = garnet(rng, 1, Shape(6, 3, 5), 0.9)[0]
 reward = rng.normal(size=5)
@@ -404,20 +400,21 @@ last = L.learn_tasks(
     mdp, rng.normal(size=(3, 5)), initial, np.eye(5), model, L.Harmonic(5), 1500, 0.2, rng, 0.1
 )[-1]
 arrays = (path.states, path.features, p, xi, last.values, last.sources)
-print(hashlib.sha256(b"".join(array.tobytes() for array in arrays)).hexdigest())
+print(L._compiled(L._walk) is L._walk, hashlib.sha256(b"".join(map(bytes, arrays))).hexdigest())
 """
 
 
 @pytest.mark.slow
-def test_without_numba_the_same_numbers_bit_for_bit() -> None:
-    assert has_numba()  # otherwise the two runs would be one
-    digests = {
+def test_interpreted_the_same_numbers_bit_for_bit() -> None:
+    (compiled, digest), (interpreted, other) = (
         subprocess.run(
-            [sys.executable, "-c", SCRIPT.format(blocked=blocked)], check=True, capture_output=True, text=True
-        ).stdout
-        for blocked in (False, True)
-    }
-    assert len(digests) == 1
+            [sys.executable, "-c", SCRIPT], check=True, capture_output=True, text=True,
+            env=os.environ | {"NUMBA_DISABLE_JIT": disabled},
+        ).stdout.split()
+        for disabled in "01"
+    )  # fmt: skip
+    assert (compiled, interpreted) == ("False", "True")
+    assert digest == other
 
 
 # --- Bad input ----------------------------------------------------------------------------------
