@@ -50,7 +50,6 @@ from proofs_checks.proof import Broken, Proof
 from sfr_theory.arithmetic import Array, exact_array, fraction, rational, zeros
 from sfr_theory.bounds import STATEMENTS
 from sfr_theory.claims import CheckResult, Method, Verdict
-from sfr_theory.errors import InputError
 from sfr_theory.files import load_problem
 from sfr_theory.mdp import FiniteMDP, TransferProblem
 from sfr_theory.solve import optimal, policy_xi
@@ -105,7 +104,7 @@ def family(gamma: Fraction, steps: int, delta: Fraction = DELTA) -> TransferProb
 
 def closed_form(gamma: sympy.Expr, steps: int) -> tuple[sympy.Expr, sympy.Expr]:
     """Left and right side of the family, as printed in the module's text."""
-    theta, delta = (sympy.Rational(value.numerator, value.denominator) for value in (THETA, DELTA))
+    theta, delta = (sympy.Rational(value) for value in (THETA, DELTA))
     w = theta * (1 - 3 * gamma) / (1 - gamma)
     left = gamma * (1 / (1 - gamma) - w / (1 - gamma))
     return left, 2 / (1 - gamma) * (1 + delta * gamma**steps)
@@ -122,9 +121,7 @@ def _family_facts(steps: tuple[int, ...]) -> list[Step]:
     for gamma in GAMMAS:
         for count in steps:
             problem = family(gamma, count)
-            expected = tuple(
-                Fraction(int(side.p), int(side.q)) for side in closed_form(sympy.Rational(str(gamma)), count)
-            )
+            expected = tuple(Fraction(str(side)) for side in closed_form(sympy.Rational(gamma), count))
             agree = all(_sides(problem, statement) == expected for statement in PRINTED)
             name = f"gamma = {gamma}, n = {count}"
             facts.append(Step(f"{name}: both sides are as the closed form says", agree))
@@ -139,7 +136,7 @@ def growth() -> list[Step]:
     gamma = sympy.Symbol("gamma", positive=True)
     left, right = closed_form(gamma, 3)
     limit = sympy.limit(sympy.cancel((1 - gamma) * left / right), gamma, 1)
-    theta, delta = (sympy.Rational(str(value)) for value in (THETA, DELTA))
+    theta, delta = (sympy.Rational(value) for value in (THETA, DELTA))
     return [Step(f"(1-gamma) left/right tends to {limit} as gamma tends to 1", limit == theta / (1 + delta))]
 
 
@@ -168,11 +165,7 @@ def _file_facts() -> list[Step]:
 
 def check() -> CheckResult:
     """Theorem 2 as printed cannot be fed with what Theorem 1 delivers."""
-    try:
-        facts = [*_file_facts(), *_family_facts((3, 5)), *growth()]
-    except InputError as error:
-        return CheckResult(Verdict.INCONCLUSIVE, f"a counterexample cannot be read: {error}")
-    result = refutes(facts, "")
+    result = refutes([*_file_facts(), *_family_facts((3, 5)), *growth()], "")
     if result.verdict != Verdict.REFUTED:
         return result
     sides = {str(gamma): _sides(family(gamma, 3), PRINTED[0]) for gamma in GAMMAS}

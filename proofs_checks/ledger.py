@@ -2,7 +2,8 @@
 
 A proof counts only if each broken variant beside it is rejected by the same machinery; otherwise the entry is
 INCONCLUSIVE. The same holds where a proof raises, or says more than its method can. Entries whose proof was
-left out (--fast) are NOT CHECKED with that reason; this is reported, and is not a failure. Every other verdict that differs from what the catalogue expects is a failure.
+left out (--fast) are NOT CHECKED with that reason; this is reported, and is not a failure. Every other
+verdict that differs from what the catalogue expects is a failure.
 
 A claim that rests on others (`depends_on`) is PROVED only if all of them are, in the same run: `settle`
 follows the chain, so that a step that fails takes with it whatever was built on it.

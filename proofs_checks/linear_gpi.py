@@ -37,8 +37,7 @@ from proofs_checks.smt import absolute, discount, distribution, entails, number,
 from proofs_checks.symbolic import identity, symbolic_mdp
 from sfr_theory.arithmetic import Array, exact_array, fraction
 from sfr_theory.bounds import BoundTerms, SolvedProblem, gpi_linear
-from sfr_theory.claims import CheckResult, Method, Verdict
-from sfr_theory.errors import InputError
+from sfr_theory.claims import CheckResult, Method
 from sfr_theory.files import load_problem
 from sfr_theory.gpi import gpi_choice
 from sfr_theory.mdp import FiniteMDP, TransferProblem
@@ -115,10 +114,7 @@ def _wrong_reading_facts(problem: TransferProblem, closest: Array) -> list[Step]
 
 def wrong_reading() -> CheckResult:
     """M_i is the closest linear task, and GPI uses the weights fitted to the rewards."""
-    try:
-        problem = load_problem(LINEAR_READING.path)
-    except InputError as error:
-        return CheckResult(Verdict.INCONCLUSIVE, f"the counterexample cannot be read: {error}")
+    problem = load_problem(LINEAR_READING.path)
     return refutes(
         _wrong_reading_facts(problem, problem.mdp.linear_features[:, 0]),
         f"{LINEAR_READING.name}.json: one state, two actions, features in R, gamma = 1/2, xi~ exact",

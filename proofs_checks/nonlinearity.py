@@ -26,10 +26,12 @@ from fractions import Fraction
 
 import numpy as np
 import sympy
+from numpy.polynomial.polynomial import polyadd, polyint, polysub, polyval
 from scipy.optimize import linprog
 
 from proofs_checks.argument import Step, broken, incomplete, proved, refuted
 from proofs_checks.proof import Proof
+from sfr_theory.arithmetic import Array
 from sfr_theory.claims import Method
 
 OBJECTS = ((1, 0, 1, 0), (1, 0, 0, 1), (0, 1, 1, 0), (0, 1, 0, 1))
@@ -39,35 +41,16 @@ LEVELS = tuple(Fraction(k, 4) for k in range(8))
 """The borders of the paper's seven levels: 0, 1/4, ..., 7/4."""
 NUMERATORS, DENOMINATOR = (8131, 7789, 7171, 6349, 5395, 4381, 3379), 49152
 
-Polynomial = list[Fraction]
-"""Coefficients by power, in the coordinate t in [0, 1) of a unit interval."""
 
-
-def _value(polynomial: Polynomial, t: Fraction) -> Fraction:
-    return sum((c * t**k for k, c in enumerate(polynomial)), Fraction(0))
-
-
-def _primitive(polynomial: Polynomial) -> Polynomial:
-    return [Fraction(0), *(c / (k + 1) for k, c in enumerate(polynomial))]
-
-
-def sum_of_uniforms_density(count: int) -> list[Polynomial]:
-    """f_count as one polynomial for each of the intervals [0, 1), ..., [count-1, count)."""
-    pieces: list[Polynomial] = [[Fraction(1)]]
+def sum_of_uniforms_density(count: int) -> list[Array]:
+    """f_count on [0, 1), ..., [count-1, count): coefficients by power of the coordinate t in [0, 1)."""
+    nothing, pieces = np.array([Fraction(0)]), [np.array([Fraction(1)])]
     for _ in range(count - 1):
         # On [k, k+1): the rest of piece k-1 from t to 1, plus piece k from 0 to t.
-        before = [[Fraction(0)], *pieces]
-        after = [*pieces, [Fraction(0)]]
-        merged = []
-        for left, right in zip(before, after, strict=True):
-            rest, start = _primitive(left), _primitive(right)
-            piece = [
-                (start[k] if k < len(start) else Fraction(0)) - (rest[k] if k < len(rest) else Fraction(0))
-                for k in range(max(len(start), len(rest)))
-            ]
-            piece[0] += _value(rest, Fraction(1))
-            merged.append(piece)
-        pieces = merged
+        before, after = (list(map(polyint, row)) for row in ([nothing, *pieces], [*pieces, nothing]))
+        pieces = [
+            polysub(polyadd(start, [rest.sum()]), rest) for rest, start in zip(before, after, strict=True)
+        ]
     return pieces
 
 
@@ -76,7 +59,7 @@ def sum_of_uniforms_cdf(count: int, x: Fraction) -> Fraction:
     total = Fraction(0)
     for k, piece in enumerate(sum_of_uniforms_density(count)):
         upper = min(max(x - k, Fraction(0)), Fraction(1))
-        total += _value(_primitive(piece), upper)
+        total += polyval(upper, polyint(piece))
     return total
 
 

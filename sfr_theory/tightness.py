@@ -196,9 +196,8 @@ def attaining_code_problem(gamma: object, gap: object, distance: object, epsilon
 def has_ties(problem: TransferProblem) -> bool:
     """Whether a task of an exact problem has two optimal policies, or GPI a choice of actions."""
     rewards = np.concatenate([problem.target[None], problem.sources])
-    best = optimal_actions(optimal(problem.mdp, rewards).q)
-    chosen = optimal_actions(gpi_values(q_from_xi(evaluate(problem).approximations, problem.target[None])))
-    return bool((best.sum(axis=-1) > 1).any() or (chosen.sum(axis=-1) > 1).any())
+    tables = (*optimal(problem.mdp, rewards).q, evaluate(problem).gpi_values)
+    return any(bool((optimal_actions(q).sum(axis=-1) > 1).any()) for q in tables)
 
 
 def exact_ratio(terms: BoundTerms) -> Fraction | None:
