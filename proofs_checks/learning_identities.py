@@ -41,7 +41,7 @@ from sfr_theory.claims import Method
 
 
 Pair = tuple[int, int]
-PAIRS: tuple[Pair, ...] = tuple(itertools.product(range(2), repeat=2))
+PAIRS: tuple[Pair, ...] = tuple(itertools.product(range(2), range(2)))
 
 
 def td_update(

@@ -190,12 +190,12 @@ def programme_row(gamma: Fraction, size: Size, restarts: int, rng: np.random.Gen
             programmes[budget.id] = len(solved[budget.id].loss)
         else:
             climbs = [climb(rng, size, float(gamma), budget, STEPS) for _ in range(restarts)]
-            solved[budget.id] = max((c.worst for c in climbs), key=lambda worst: worst.loss[0])
-            programmes[budget.id] = sum(c.programmes for c in climbs)
+            solved[budget.id] = max((worst for worst, _ in climbs), key=lambda worst: worst.loss[0])
+            programmes[budget.id] = sum(count for _, count in climbs)
     ratios = {}
     for name, measure in measures.items():
         worst = measure.worst(solved[measure.budget.id])
-        verified = measure.ratio(certify(worst, gamma).evaluation)
+        verified = measure.ratio(certify(worst, gamma))
         optimum = float(measure.ratio_of_loss(float(gamma), worst.loss))
         # Without a loss both sides of the rounded problem may be 0; its ratio then counts as 0.
         tolerance = float(worst.ratio_tolerance(float(gamma)))

@@ -65,7 +65,6 @@ from scipy.optimize import linprog
 from sfr_theory.arithmetic import Array, Number, exact_array, fraction, rational, zeros
 from sfr_theory.bounds import STATEMENTS, BoundTerms, SolvedProblem
 from sfr_theory.errors import InputError
-from sfr_theory.gpi import gpi_values
 from sfr_theory.mdp import FiniteMDP, MDPBatch, TransferProblem
 from sfr_theory.operators import at_policy, q_from_xi
 from sfr_theory.programmes import block_diagonal
@@ -510,14 +509,6 @@ MEASURES: dict[str, Measure] = {
 # --- From a linear programme back to a problem -------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class Witness:
-    """An exact problem and the branch of its ties that loses most."""
-
-    problem: TransferProblem
-    evaluation: SolvedProblem
-
-
 def evaluate_branch(problem: TransferProblem, source_policies: Array, gpi_policy: Array) -> SolvedProblem:
     """The evaluation in which ties are broken towards the given policies (one of `evaluate_all_ties`).
 
@@ -533,24 +524,27 @@ def evaluate_branch(problem: TransferProblem, source_policies: Array, gpi_policy
         raise ArithmeticError("a source policy is not optimal for its task")
     source_xi = policy_xi(mdp, source_policies)
     approximations = source_xi if problem.approximations is None else problem.approximations
-    values = gpi_values(q_from_xi(approximations, problem.target[None]))
-    if not among(optimal_actions(values), gpi_policy):
-        raise ArithmeticError("GPI cannot choose the given policy")
-    return replace(
+    branch = replace(
         base,
         source_xi=source_xi,
         approximations=approximations,
         gpi_policy=gpi_policy,
         gpi_xi=policy_xi(mdp, gpi_policy),
     )
+    if not among(optimal_actions(branch.gpi_values), gpi_policy):
+        raise ArithmeticError("GPI cannot choose the given policy")
+    return branch
 
 
 def _rounded(values: Array) -> Array:
     return exact_array([Fraction(float(value)).limit_denominator(LARGEST_DENOMINATOR) for value in values])
 
 
-def certify(worst: WorstLoss, gamma: object) -> Witness:
-    """An exact problem that loses what one linear programme says, up to rounding; see the module's text."""
+def certify(worst: WorstLoss, gamma: object) -> SolvedProblem:
+    """An exact problem that loses what one linear programme says, up to rounding; see the module's text.
+
+    Of its ties, the branch that loses most.
+    """
     c = worst.combination
     states, actions = c.next_state.shape
     s = np.arange(states)
@@ -578,7 +572,7 @@ def certify(worst: WorstLoss, gamma: object) -> Witness:
     q_error[c.followed, s, c.gpi_policy] = epsilon
 
     problem = TransferProblem(mdp, target, sources.reshape(len(sources), -1), _misread(xi, target, q_error))
-    return Witness(problem, evaluate_branch(problem, c.source_policies, c.gpi_policy))
+    return evaluate_branch(problem, c.source_policies, c.gpi_policy)
 
 
 # --- Searches ----------------------------------------------------------------------------------------------
@@ -589,16 +583,11 @@ def solve_all(size: Size, gamma: float, budget: Budget) -> WorstLoss:
     return worst_loss(combinations(size), gamma, budget)
 
 
-@dataclass(frozen=True, eq=False)
-class Climb:
-    """Where a local search ended, and how many linear programmes it solved."""
-
-    worst: WorstLoss  # a batch of one
-    programmes: int
-
-
-def climb(rng: np.random.Generator, size: Size, gamma: float, budget: Budget, steps: int) -> Climb:
-    """Local search with the linear programme as objective.
+def climb(
+    rng: np.random.Generator, size: Size, gamma: float, budget: Budget, steps: int
+) -> tuple[WorstLoss, int]:
+    """Local search with the linear programme as objective: where it ended (a batch of one), and how many
+    programmes it solved.
 
     Each step solves `NEIGHBOURS` combinations that differ in one random entry, and moves to the worst of them
     unless it is better than the present one. It moves among combinations where some (s, a) leads to state
@@ -626,4 +615,4 @@ def climb(rng: np.random.Generator, size: Size, gamma: float, budget: Budget, st
         # The present one comes last: of equal losses the first is taken, so that plateaus are crossed.
         entries, worst = worst_of(np.vstack([neighbours, entries]))
         programmes += NEIGHBOURS
-    return Climb(worst, programmes)
+    return worst, programmes

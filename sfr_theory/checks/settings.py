@@ -255,6 +255,29 @@ def decay(checkpoints: Array, errors: Sequence[Array], scales: Sequence[float]) 
     return Decay(checkpoints, mean, rate, float(relative[:, -1].max()))
 
 
+def of_class(instance: Instance, xi: Array) -> Array:
+    """||R . xi_n - Q*|| relative to max |R| / (1 - gamma)."""
+    return class_error(xi, instance.reward, instance.solution.q) / instance.value_scale
+
+
+def contrasted(
+    settings: Settings,
+    walks: Sequence[tuple[Instance, Path]],
+    estimate: Callable[[FiniteMDP], FeatureEstimate],
+    error: Callable[[Instance, Array], Array] = of_class,
+) -> tuple[Decay, Decay]:
+    """How relative errors of SFRQ-learning fall, and how they do with the step sizes of the control."""
+
+    def fit(schedule: Schedule) -> Decay:
+        learned = (
+            (instance, xi_along(instance, path, estimate(instance.mdp), schedule, settings.checkpoints))
+            for instance, path in walks
+        )
+        return decay(settings.checkpoints, [error(*run) for run in learned], [1.0] * len(walks))
+
+    return fit(settings.step_size), fit(CONTROL)
+
+
 def too_short(fits: Iterable[tuple[Decay, Decay]]) -> bool:
     """Whether all that keeps runs (each with its control) from supporting convergence is their length."""
     pairs = list(fits)

@@ -13,7 +13,7 @@ from sfr_theory import learning
 from sfr_theory.arithmetic import fraction, rational
 from sfr_theory.check_convergence import CHECKS, Options, main, selected
 from sfr_theory.checks import gpi_learning, model_based, operators, theorem_1
-from sfr_theory.checks.settings import Settings, decay
+from sfr_theory.checks.settings import CONTROL, Settings, decay
 from sfr_theory.claims import Verdict
 from sfr_theory.learning import Constant, Harmonic
 from tests import commands
@@ -68,7 +68,7 @@ def test_a_run_whose_control_converges_too_supports_nothing() -> None:
 @pytest.mark.parametrize("name", ["thm1/corrected", "thm1/pointwise", "mb/convergence"])
 def test_constant_steps_are_not_taken_for_decreasing_ones(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """The check itself, on its own MDPs and paths, with the step sizes of its control."""
-    monkeypatch.setattr(Settings, "step_size", theorem_1.CONTROL)
+    monkeypatch.setattr(Settings, "step_size", CONTROL)
     assert CHECKS[name].run(SMALL).verdict is Verdict.INCONCLUSIVE
 
 
