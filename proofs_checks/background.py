@@ -27,7 +27,7 @@ from proofs_checks.proof import Proof
 from proofs_checks.symbolic import SymbolicMDP, identity, joint_kernel, series_steps, symbolic_mdp, unknowns
 from sfr_theory.arithmetic import Array
 from sfr_theory.claims import Method
-from sfr_theory.mdp import FiniteMDP
+from sfr_theory.mdp import deterministic_mdp
 from sfr_theory.operators import at_policy, expected_next
 from sfr_theory.solve import policy_psi
 
@@ -150,9 +150,7 @@ def psi_bellman_steps(cumulant: Callable[[SymbolicMDP, Array], Array]) -> Iterat
 
 def psi_bellman_printed_facts(printed: bool = True) -> Iterator[Step]:
     """State 0 leads to state 1 with phi = 1; state 1 stays with phi = 0."""
-    kernel = np.zeros((2, 1, 2, 2), dtype=int)
-    kernel[0, 0, 1, 1] = kernel[1, 0, 1, 0] = 1
-    mdp = FiniteMDP(kernel, Fraction(1, 2), feature_vectors=np.array([[0], [1]]))
+    mdp = deterministic_mdp([[1], [1]], [[1], [0]], Fraction(1, 2), [[0], [1]])
     policy = np.zeros(2, dtype=int)
     psi = policy_psi(mdp, policy)
     expected = mdp.feature_probability @ mdp.linear_features

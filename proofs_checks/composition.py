@@ -47,25 +47,18 @@ from proofs_checks.counterexamples import (
     iterate_operator,
 )
 from proofs_checks.proof import Broken, Proof
-from sfr_theory.arithmetic import Array, exact_array, fraction, rational, zeros
+from sfr_theory.arithmetic import Array, exact_array, fraction, rational
 from sfr_theory.bounds import STATEMENTS
 from sfr_theory.claims import CheckResult, Method, Verdict
 from sfr_theory.files import load_problem
-from sfr_theory.mdp import FiniteMDP, TransferProblem
+from sfr_theory.mdp import FiniteMDP, TransferProblem, deterministic_mdp
 from sfr_theory.solve import optimal, policy_xi
 from sfr_theory.transfer import evaluate
 
 START, HUB, G, G_PRIME, B = range(5)
 W, PLUS, MINUS = range(3)
-OUTCOMES = {
-    (START, 0): (START, W),
-    (START, 1): (HUB, PLUS),
-    (HUB, 0): (G, PLUS),
-    (HUB, 1): (B, MINUS),
-    **{(G, action): (G_PRIME, PLUS) for action in (0, 1)},
-    **{(G_PRIME, action): (G, PLUS) for action in (0, 1)},
-    **{(B, action): (B, MINUS) for action in (0, 1)},
-}
+NEXT_STATE = [[START, HUB], [G, B], [G_PRIME] * 2, [G] * 2, [B] * 2]
+FEATURE = [[W, PLUS], [PLUS, MINUS], [PLUS] * 2, [PLUS] * 2, [MINUS] * 2]
 THETA, DELTA = Fraction(9, 10), Fraction(1, 100)
 GAMMAS = (Fraction(1, 2), Fraction(9, 10), Fraction(99, 100), Fraction(999, 1000))
 PRINTED = ("thm2/printed", "thm2/printed-value-norm")
@@ -75,14 +68,6 @@ EXACT_CLASS_STEPS = 3
 def cost_of_waiting(gamma: Fraction) -> Fraction:
     """w, a little less than what would make waiting unattractive."""
     return THETA * (1 - 3 * gamma) / (1 - gamma)
-
-
-def family_mdp(gamma: Fraction) -> FiniteMDP:
-    """The five states."""
-    kernel = zeros((5, 2, 5, 3), like=np.empty(0, dtype=object))
-    for (state, action), (next_state, feature) in OUTCOMES.items():
-        kernel[state, action, next_state, feature] = rational(1)
-    return FiniteMDP(kernel, gamma)
 
 
 def family_start(mdp: FiniteMDP, source: Array, delta: Fraction) -> Array:
@@ -96,7 +81,7 @@ def family_start(mdp: FiniteMDP, source: Array, delta: Fraction) -> Array:
 
 def family(gamma: Fraction, steps: int, delta: Fraction = DELTA) -> TransferProblem:
     """The transfer problem whose xi~ is T_xi applied `steps` times to xi_0."""
-    mdp, w = family_mdp(gamma), cost_of_waiting(gamma)
+    mdp, w = deterministic_mdp(NEXT_STATE, FEATURE, gamma), cost_of_waiting(gamma)
     source, target = exact_array([w, 0, 0]), exact_array([w, 1, -1])
     xi = iterate_operator(mdp, source, family_start(mdp, source, delta), steps)
     return TransferProblem(mdp, target, source[None], xi[None])

@@ -52,6 +52,7 @@ from sfr_theory.claims import (
     claims_html,
     errors,
     head,
+    markdown_cell,
     outcome_table,
 )
 from sfr_theory.errors import InputError
@@ -282,11 +283,6 @@ def table(outcomes: Iterable[Outcome], in_full: bool) -> Table:
     return outcome_table("Claims of the paper", rows, in_full)
 
 
-def _markdown_cell(text: str) -> str:
-    """Text inside a table cell: no markup but what we write, no line breaks."""
-    return "".join(f"\\{c}" if c in "\\`*_[]<>|#~$" else c for c in text.replace("\n", " "))
-
-
 def to_markdown(outcomes: Iterable[Outcome]) -> str:
     """The ledger as a page."""
     outcomes = tuple(outcomes)
@@ -299,7 +295,7 @@ def to_markdown(outcomes: Iterable[Outcome]) -> str:
         "Below a claim stands the label in the paper's source where it is stated, or that it is ours: a",
         "correction, a step of a proof, or what the paper does not say but one may be led to believe.",
         "",
-        *(f"- {_markdown_cell(line)}" for line in head(as_json(outcomes))),
+        *(f"- {markdown_cell(line)}" for line in head(as_json(outcomes))),
     ]
     for title, listed in in_sections(outcomes):
         lines += [
@@ -314,11 +310,11 @@ def to_markdown(outcomes: Iterable[Outcome]) -> str:
             place = claim.label or claim.about
             cells = (
                 f"`{claim.id}` <br>{claim.place.replace(place, f'`{place}`') if place else claim.place}",
-                _markdown_cell(claim.sentence),
+                markdown_cell(claim.sentence),
                 f"**{result.verdict.value}**" + ("" if outcome.as_expected else " (unexpected)"),
                 "" if outcome.method is None else outcome.method.label,
-                _markdown_cell(result.evidence),
-                _markdown_cell(result.scope),
+                markdown_cell(result.evidence),
+                markdown_cell(result.scope),
             )
             lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"

@@ -40,7 +40,7 @@ from sfr_theory.bounds import BoundTerms, SolvedProblem, gpi_linear
 from sfr_theory.claims import CheckResult, Method
 from sfr_theory.files import load_problem
 from sfr_theory.gpi import gpi_choice
-from sfr_theory.mdp import FiniteMDP, TransferProblem
+from sfr_theory.mdp import TransferProblem, deterministic_mdp
 from sfr_theory.operators import q_from_xi
 from sfr_theory.transfer import evaluate
 
@@ -130,7 +130,7 @@ def _wrong_reading_survives_linear_target() -> bool:
 
 def distance_facts(rewards: Sequence[tuple[int, int]]) -> Iterator[Step]:
     """One state, actions with phi = 1 and phi = 2, gamma = 1/2, the linear source R_1 = (1, 2), xi~ exact."""
-    mdp = FiniteMDP(np.eye(2, dtype=int).reshape(1, 2, 1, 2), Fraction(1, 2), np.array([[1], [2]]))
+    mdp = deterministic_mdp([[0, 0]], [[0, 1]], Fraction(1, 2), [[1], [2]])
     source = exact_array([[1, 2]])
     terms = [gpi_linear(evaluate(TransferProblem(mdp, exact_array(list(r)), source))) for r in rewards]
     distances = [fraction(term.reward_distance[()]) for term in terms]

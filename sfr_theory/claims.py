@@ -287,6 +287,11 @@ def outcome_table(title: str, rows: Iterable[Outcome | str], in_full: bool = Tru
     return table
 
 
+def markdown_cell(text: str) -> str:
+    """Text inside a table cell: no markup but what we write, no line breaks."""
+    return "".join(f"\\{c}" if c in "\\`*_[]<>|#~$" else c for c in text.replace("\n", " "))
+
+
 HTML_STYLE = """
 .claims { border-collapse: collapse; width: 100%; font-size: .88rem; line-height: 1.45; table-layout: fixed; }
 .claims th, .claims td { border-bottom: 1px solid var(--line, #d9dee5); padding: .45rem .55rem; }

@@ -65,7 +65,7 @@ from scipy.optimize import linprog
 from sfr_theory.arithmetic import Array, Number, exact_array, fraction, rational, zeros
 from sfr_theory.bounds import STATEMENTS, BoundTerms, SolvedProblem
 from sfr_theory.errors import InputError
-from sfr_theory.mdp import FiniteMDP, MDPBatch, TransferProblem
+from sfr_theory.mdp import FiniteMDP, MDPBatch, TransferProblem, deterministic_mdp
 from sfr_theory.operators import at_policy, q_from_xi
 from sfr_theory.programmes import block_diagonal
 from sfr_theory.solve import optimal, optimal_actions, policy_q, policy_xi
@@ -89,11 +89,7 @@ LARGEST_DENOMINATOR = 10**6
 
 def free_reward_mdp(next_state: Array, gamma: object) -> FiniteMDP:
     """Deterministic dynamics (S, A) with feature s * A + a at (s, a), so that a reward is any r(s, a)."""
-    states, actions = next_state.shape
-    s, a = np.indices(next_state.shape)
-    kernel = np.zeros((states, actions, states, states * actions), dtype=int)
-    kernel[s, a, next_state, s * actions + a] = 1
-    return FiniteMDP(kernel, gamma)
+    return deterministic_mdp(next_state, np.arange(next_state.size).reshape(next_state.shape), gamma)
 
 
 def _misread(xi: Array, target: Array, q_error: Array) -> Array:
@@ -178,15 +174,11 @@ def attaining_code_problem(gamma: object, gap: object, distance: object, epsilon
     """
     rho, d, eps = rational(gap), rational(distance), rational(epsilon)
     family = attaining_family(d, eps)
-    (stay, go), (leave, stay_there) = family.next_state
-    kernel = np.zeros((2, 2, 2, 5), dtype=int)
-    for (s, a), next_state in zip(np.ndindex(2, 2), (stay, go, leave, stay_there), strict=True):
-        kernel[s, a, next_state, 2 * s + a] = 1
     seen = exact_array([*family.target[0], *family.target[1], 1])  # r', and 1 for what is never shown
     missed = exact_array([-rho, rho, 0, rho, 0])
     missed[-1] = -(seen * missed).sum()
     shift = exact_array([*family.shift[0], *family.shift[1], 0])
-    mdp = FiniteMDP(kernel, rational(gamma), seen[:, None])
+    mdp = deterministic_mdp(family.next_state, [[0, 1], [2, 3]], rational(gamma), seen[:, None])
     xi = policy_xi(mdp, np.array(family.source_policy))[None]
     error = exact_array([family.q_error])
     return TransferProblem(mdp, seen + missed, (seen + shift)[None], _misread(xi, seen, error))

@@ -31,6 +31,7 @@ from sfr_theory.checks.settings import (
     Settings,
     decay,
     explore,
+    xi_along,
 )
 from sfr_theory.checks.theorem_1 import action_gap, clearest_instances
 from sfr_theory.claims import CheckResult, Method, Verdict
@@ -42,7 +43,6 @@ from sfr_theory.learning import (
     Schedule,
     SlowDecay,
     TabularHysteresis,
-    learn_xi,
     sample_path,
     uniform_behaviour,
 )
@@ -85,9 +85,7 @@ def learned(
     """SFRQ-learning from 0 with the indicator, with or without hysteresis."""
     mdp, reward = instance.mdp, instance.reward
     rule = TabularHysteresis(SlowDecay(float(np.abs(reward).max()), KAPPA), mdp.num_states) if keep else None
-    estimates = FeatureEstimate.indicator(mdp).along(path)
-    zero = np.zeros(mdp.feature_probability.shape)
-    xi = learn_xi(mdp, path, reward, estimates, schedule(path.visit_number), zero, checkpoints, rule)
+    xi = xi_along(instance, path, FeatureEstimate.indicator(mdp), schedule, checkpoints, rule)
     policy = greedy(q_from_xi(xi[-1], reward)) if rule is None else rule.kept
     q = instance.solution.q
     gap = q.max(axis=-1) - np.take_along_axis(q, policy[:, None], axis=-1)[:, 0]

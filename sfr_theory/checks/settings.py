@@ -34,6 +34,7 @@ from sfr_theory.learning import (
     Harmonic,
     Path,
     Schedule,
+    TabularHysteresis,
     learn_xi,
     sample_path,
     uniform_behaviour,
@@ -194,13 +195,14 @@ def explore(instance: Instance, settings: Settings, rng: Generator) -> Path:
 
 
 def xi_along(
-    instance: Instance, path: Path, estimate: FeatureEstimate, schedule: Schedule, checkpoints: Array
-) -> Array:
+    instance: Instance, path: Path, estimate: FeatureEstimate, schedule: Schedule, checkpoints: Array,
+    rule: TabularHysteresis | None = None,
+) -> Array:  # fmt: skip
     """SFRQ-learning from xi = 0 with step sizes per pair: (C, S, A, F)."""
     mdp = instance.mdp
     zero = np.zeros(mdp.feature_probability.shape)
     step_sizes = schedule(path.visit_number)
-    return learn_xi(mdp, path, instance.reward, estimate.along(path), step_sizes, zero, checkpoints)
+    return learn_xi(mdp, path, instance.reward, estimate.along(path), step_sizes, zero, checkpoints, rule)
 
 
 def class_error(xi: Array, reward: Array, q: Array) -> Array:
