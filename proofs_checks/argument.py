@@ -1,4 +1,8 @@
-"""Arguments: sequences of steps, each found true or false by a computation, and the verdict they carry.
+"""What a proof file exports, and arguments: steps, each found true or false by a computation.
+
+A `Proof` belongs to one claim of the catalogue and computes a `CheckResult` for it by one method, anew at
+every run. A proof that cannot fail proves nothing, so it comes with broken variants of the statement (a
+constant lowered, an assumption dropped, gamma forgotten) that the same machinery must reject.
 
 A proof holds if every step does; a refutation holds if every fact about its counterexample does. One step
 that is false spoils either, and one that could not be decided (a solver that gave up) leaves it open.
@@ -10,8 +14,26 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from proofs_checks.proof import Broken, Proof
 from sfr_theory.claims import CheckResult, Method, Verdict
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A broken variant; `is_rejected` runs the proof's machinery on it: was it found false?"""
+
+    sentence: str
+    is_rejected: Callable[[], bool]
+
+
+@dataclass(frozen=True)
+class Proof:
+    """A check of one claim. `slow` ones are left out by --fast."""
+
+    claim: str
+    method: Method
+    check: Callable[[], CheckResult]
+    broken: tuple[Broken, ...]
+    slow: bool = False
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from proofs_checks.argument import Step, broken, every, proved, refuted
-from proofs_checks.proof import Proof
+from proofs_checks.argument import Proof, Step, broken, every, proved, refuted
 from proofs_checks.symbolic import SymbolicMDP, identity, joint_kernel, series_steps, symbolic_mdp, unknowns
 from sfr_theory.arithmetic import Array
 from sfr_theory.claims import Method
@@ -116,14 +115,6 @@ def sr_steps(rewarded: Callable[[SymbolicMDP, Array], Array]) -> Iterator[Step]:
     yield identity("Q(s, a) = sum over s' of M(s, a, s') R(s')", q[..., 0], representation @ reward)
 
 
-def reward_of_current_state(mdp: SymbolicMDP, reward: Array) -> Array:
-    return mdp.expected_reward(reward)
-
-
-def reward_of_next_state(mdp: SymbolicMDP, reward: Array) -> Array:
-    return mdp.expected_next(reward[:, None])
-
-
 # --- eq:psi_function, eq:psi_function_bellman ----------------------------------------------------
 
 
@@ -175,9 +166,10 @@ PROOFS: tuple[Proof, ...] = (
            "mean update: all kernels, rewards, Q, rates, gamma and greedy choices; 2x2 MDPs, 2 features; "
            "fixed point: 3 states; symbolic. It is the only one: prop2/fixed-point-corrected",
            broken("gamma forgotten", lambda: q_learning_corrected_steps(forget_gamma=True))),
-    proved("bg/sr", Method.SYMBOLIC, lambda: sr_steps(reward_of_current_state),
+    proved("bg/sr", Method.SYMBOLIC, lambda: sr_steps(SymbolicMDP.expected_reward),
            "all kernels, stochastic policies, rewards of states and gamma; 3 states, 2 actions; symbolic",
-           broken("R(s_{t+1}) for R(s_t)", lambda: sr_steps(reward_of_next_state))),
+           broken("R(s_{t+1}) for R(s_t)",
+                  lambda: sr_steps(lambda mdp, reward: mdp.expected_next(reward[:, None])))),
     proved("bg/psi-linear", Method.SYMBOLIC, psi_steps,
            SCOPE.format(2, 3) + ", feature vectors in R^2",
            broken("a reward that is not linear in phi", lambda: psi_steps(linear=False))),

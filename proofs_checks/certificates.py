@@ -26,7 +26,7 @@ from functools import partial
 
 import numpy as np
 
-from proofs_checks.argument import Step, broken, every, proved
+from proofs_checks.argument import Broken, Proof, Step, broken, every, proved
 from proofs_checks.gpi_bound import (
     FULL,
     GPI,
@@ -37,7 +37,6 @@ from proofs_checks.gpi_bound import (
     is_optimal,
     sharp_steps,
 )
-from proofs_checks.proof import Broken, Proof
 from proofs_checks.smt import Formula, at_most, entails, max_over_last_axis, number, real, reals
 from sfr_theory.arithmetic import Array, fraction
 from sfr_theory.bounds import STATEMENTS

@@ -38,7 +38,7 @@ from fractions import Fraction
 import numpy as np
 import sympy
 
-from proofs_checks.argument import Step, refutes, rejected
+from proofs_checks.argument import Broken, Proof, Step, refutes, rejected
 from proofs_checks.counterexamples import (
     EXACT_CLASS,
     OSCILLATING,
@@ -46,7 +46,6 @@ from proofs_checks.counterexamples import (
     is_distribution_like,
     iterate_operator,
 )
-from proofs_checks.proof import Broken, Proof
 from sfr_theory.arithmetic import Array, exact_array, fraction, rational
 from sfr_theory.bounds import STATEMENTS
 from sfr_theory.claims import CheckResult, Method, Verdict

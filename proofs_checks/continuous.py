@@ -22,8 +22,7 @@ import numpy as np
 import sympy
 from sympy import Expr, Rational, oo
 
-from proofs_checks.argument import Step, broken, every, incomplete, proved, refuted
-from proofs_checks.proof import Proof
+from proofs_checks.argument import Proof, Step, broken, every, incomplete, proved, refuted
 from proofs_checks.smt import Formula, absolute, entails, equal, maximum, number, real, reals
 from proofs_checks.symbolic import determinant, identity, symbolic_mdp, unknowns
 from proofs_checks.xi_definition import PHI, bounded_reading, integral

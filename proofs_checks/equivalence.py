@@ -24,8 +24,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from proofs_checks.argument import Step, broken, incomplete, proved, refuted
-from proofs_checks.proof import Proof
+from proofs_checks.argument import Proof, Step, broken, incomplete, proved, refuted
 from proofs_checks.symbolic import identity, in_kernel_of, unknowns
 from sfr_theory.arithmetic import Array, Number, exact_array
 from sfr_theory.claims import Method

@@ -31,8 +31,7 @@ from functools import partial
 
 import numpy as np
 
-from proofs_checks.argument import Step, broken, every, proved
-from proofs_checks.proof import Broken, Proof
+from proofs_checks.argument import Broken, Proof, Step, broken, every, proved
 from proofs_checks.smt import (
     Formula,
     absolute,

@@ -31,8 +31,7 @@ import numpy as np
 import sympy
 from sympy import Expr, Rational
 
-from proofs_checks.argument import Step, broken, every, proved, refuted
-from proofs_checks.proof import Proof
+from proofs_checks.argument import Proof, Step, broken, every, proved, refuted
 from proofs_checks.symbolic import Polynomial, identity, joint_kernel, unknowns, with_last_probability
 from sfr_theory.arithmetic import Array
 from sfr_theory.claims import Method

@@ -38,7 +38,7 @@ from rich.table import Table
 
 import proofs_checks
 from proofs_checks import coq
-from proofs_checks.proof import Proof
+from proofs_checks.argument import Proof
 from sfr_theory import empirical
 from sfr_theory.catalogue import CATALOGUE, EXPERIMENTS, SECTIONS, UNCHECKED
 from sfr_theory.claims import (

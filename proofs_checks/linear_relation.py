@@ -22,9 +22,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from proofs_checks.argument import Step, broken, every, incomplete, proved, refuted
+from proofs_checks.argument import Proof, Step, broken, every, incomplete, proved, refuted
 from proofs_checks.learning_identities import PAIRS, linear_update, td_update
-from proofs_checks.proof import Proof
 from proofs_checks.symbolic import identity, symbolic_mdp, unknowns
 from sfr_theory.arithmetic import Array, exact_array
 from sfr_theory.claims import Method

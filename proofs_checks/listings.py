@@ -27,8 +27,7 @@ from math import prod
 import numpy as np
 import sympy
 
-from proofs_checks.argument import Step, broken, incomplete, proved, refuted
-from proofs_checks.proof import Proof
+from proofs_checks.argument import Proof, Step, broken, incomplete, proved, refuted
 from sfr_theory.arithmetic import Array, exact_array
 from sfr_theory.claims import Method
 from sfr_theory.mdp import FiniteMDP, deterministic_mdp

@@ -22,15 +22,16 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import sympy
 from numpy.polynomial.polynomial import polyadd, polyint, polysub, polyval
 from scipy.optimize import linprog
 
-from proofs_checks.argument import Step, broken, incomplete, proved, refuted
-from proofs_checks.proof import Proof
+from proofs_checks.argument import Proof, Step, broken, incomplete, proved, refuted
 from sfr_theory.arithmetic import Array
 from sfr_theory.claims import Method
 
@@ -40,6 +41,11 @@ INTERACTION = (1, -1, -1, 1)
 LEVELS = tuple(Fraction(k, 4) for k in range(8))
 """The borders of the paper's seven levels: 0, 1/4, ..., 7/4."""
 NUMERATORS, DENOMINATOR = (8131, 7789, 7171, 6349, 5395, 4381, 3379), 49152
+
+
+def interaction(values: Sequence[Any]) -> Any:
+    """D of four numbers of any kind."""
+    return sum(c * value for c, value in zip(INTERACTION, values, strict=True))
 
 
 def sum_of_uniforms_density(count: int) -> list[Array]:
@@ -104,7 +110,7 @@ def _level_steps(numerators: tuple[int, ...]) -> list[Step]:
 
 def _largest_mean_error(rewards: tuple[int, ...], features: int) -> Fraction:
     """The least mean absolute error of a linear model of these four rewards, by the formula |D|/features."""
-    return Fraction(abs(sum(c * r for c, r in zip(INTERACTION, rewards, strict=True))), features)
+    return Fraction(abs(interaction(rewards)), features)
 
 
 def _formula_steps() -> list[Step]:
@@ -114,15 +120,14 @@ def _formula_steps() -> list[Step]:
     errors = [
         r - sum(f * w for f, w in zip(x, weights, strict=True)) for r, x in zip(rewards, OBJECTS, strict=True)
     ]
-    interaction = sum(c * r for c, r in zip(INTERACTION, rewards, strict=True))
-    combined = sum(c * e for c, e in zip(INTERACTION, errors, strict=True))
+    d = interaction(rewards)
     exact_on_three = sympy.solve(errors[1:], weights[1:], dict=True)[0]
     corner = sympy.expand(errors[0].subs(exact_on_three))
     samples = np.random.default_rng(7).uniform(-1, 1, size=(20, 4))
     programme = [least_absolute_error(row) for row in samples]
     return [
-        Step("e_2 - e_3 - e_4 + e_5 = D for every linear model", sympy.expand(combined - interaction) == 0),
-        Step("a model that is exact on three objects has the error D on the fourth", corner == interaction),
+        Step("e_2 - e_3 - e_4 + e_5 = D for every linear model", sympy.expand(interaction(errors) - d) == 0),
+        Step("a model that is exact on three objects has the error D on the fourth", corner == d),
         Step(
             "a linear programme finds the same least sum (20 random rewards, to 1e-9)",
             bool(np.allclose(programme, np.abs(samples @ INTERACTION), atol=1e-9, rtol=0)),
@@ -163,10 +168,9 @@ def _sum_steps(largest_level: Fraction) -> list[Step]:
 
 def _not_linear_facts(linear: tuple[Fraction, ...]) -> list[Step]:
     """Some of the sampled reward functions are linear: this one."""
-    interaction = sum(c * r for c, r in zip(INTERACTION, linear, strict=True))
     return [
         *_formula_steps(),
-        Step(f"R = ({', '.join(map(str, linear))}) has D = 0 and is linear", interaction == 0),
+        Step(f"R = ({', '.join(map(str, linear))}) has D = 0 and is linear", interaction(linear) == 0),
         Step("P(D = 0) = 0: the density of D has no atom", probability_within(Fraction(0)) == 0),
     ]
 

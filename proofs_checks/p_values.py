@@ -19,8 +19,7 @@ from functools import cache
 import numpy as np
 from scipy.stats import mannwhitneyu
 
-from proofs_checks.argument import Step, broken, proved, refuted
-from proofs_checks.proof import Broken, Proof
+from proofs_checks.argument import Broken, Proof, Step, broken, proved, refuted
 from sfr_theory.arithmetic import Array
 from sfr_theory.claims import Method
 from sfr_theory.paper import (

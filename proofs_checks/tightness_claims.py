@@ -20,8 +20,7 @@ from functools import cache
 import numpy as np
 import sympy
 
-from proofs_checks.argument import Step, broken, every, proved, proves
-from proofs_checks.proof import Broken, Proof
+from proofs_checks.argument import Broken, Proof, Step, broken, every, proved, proves
 from proofs_checks.symbolic import Expression, is_nonnegative, vanishes
 from sfr_theory import check_tightness as tightness
 from sfr_theory.claims import CheckResult, Method, Verdict

@@ -20,8 +20,7 @@ import numpy as np
 import sympy
 from sympy import Expr, Rational, oo
 
-from proofs_checks.argument import Step, broken, every, proved, refuted
-from proofs_checks.proof import Proof
+from proofs_checks.argument import Proof, Step, broken, every, proved, refuted
 from proofs_checks.smt import (
     absolute,
     at_most,

@@ -160,7 +160,7 @@ def beta_zero(settings: Settings, beta: float = 0) -> CheckResult:
     )
 
 
-def _one_pair_path(features: Array) -> Path:
+def one_pair_path(features: Array) -> Path:
     """A path that stays in the only state of a one-state, one-action MDP."""
     zero = np.zeros(len(features), dtype=int)
     return Path(zero, zero, zero, features)
@@ -174,7 +174,7 @@ def expected_model(probability: list[Fraction], initial: list[Fraction], beta: N
         chance = Fraction(1)
         for feature in sequence:
             chance *= probability[feature]
-        mean = mean + rational(chance) * estimate.along(_one_pair_path(np.array(sequence)))[-1]
+        mean = mean + rational(chance) * estimate.along(one_pair_path(np.array(sequence)))[-1]
     return mean
 
 
@@ -209,7 +209,7 @@ def unbiased(settings: Settings, betas: Iterable[Fraction] = ()) -> CheckResult:
 
 def weights_of_observations(alpha: Schedule, beta: Schedule, visits: int) -> Array:
     """h_i: the share of the i-th observation in the value after n visits of one pair, at gamma = 0."""
-    path = _one_pair_path(np.arange(visits))
+    path = one_pair_path(np.arange(visits))
     zero = exact_array(np.zeros((1, 1, visits), dtype=int))
     estimates = FeatureEstimate(zero, beta).along(path)
     step_sizes = alpha(exact_array(path.visit_number))
@@ -239,7 +239,7 @@ def target_variances(beta: Schedule, next_value: Fraction, visits: int) -> tuple
     with_model, with_indicator = [], []
     for sequence in itertools.product(range(2), repeat=visits):
         last = reward[sequence[-1]]
-        model = estimate.along(_one_pair_path(np.array(sequence)))[-1]
+        model = estimate.along(one_pair_path(np.array(sequence)))[-1]
         with_model.append((model * reward).sum() + discounted * last)
         with_indicator.append(last + discounted * last)
     return of(with_model), of(with_indicator)

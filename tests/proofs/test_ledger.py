@@ -11,8 +11,7 @@ import pytest
 from rich.console import Console
 
 from proofs_checks import __main__, gpi_bound, ledger
-from proofs_checks.argument import proved
-from proofs_checks.proof import Broken, Proof
+from proofs_checks.argument import Broken, Proof, proved
 from sfr_theory import empirical
 from sfr_theory.catalogue import CATALOGUE, EXPERIMENTS, SECTIONS
 from sfr_theory.claims import (

@@ -6,7 +6,7 @@ import pytest
 from _pytest.mark.structures import ParameterSet
 
 from proofs_checks import ledger
-from proofs_checks.proof import Broken, Proof
+from proofs_checks.argument import Broken, Proof
 from sfr_theory.catalogue import CATALOGUE
 
 PROOFS = ledger.collect().values()

@@ -73,12 +73,7 @@ def test_the_cross_product_spans_the_kernel_of_the_reward() -> None:
     reward = free["R"]
     assert identity("", in_kernel_of(reward, free["v"]) @ reward, 0).holds
     basis = in_kernel_of(exact_array([1, 2, 3]), exact_array(np.eye(3)))
-    assert {tuple(map(str, row)) for row in basis} == {("0", "3", "-2"), ("-3", "0", "1"), ("2", "-1", "0")}
-
-
-def test_the_cross_product_works_row_by_row() -> None:
-    rows = in_kernel_of(exact_array([1, 2, 3]), exact_array([[1, 0, 0], [0, 1, 0]]))
-    assert rows.tolist() == [[0, 3, -2], [-3, 0, 1]]
+    assert basis.tolist() == [[0, 3, -2], [-3, 0, 1], [2, -1, 0]]
 
 
 def test_series_has_its_exact_remainder() -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from sfr_theory import learning
 from sfr_theory.arithmetic import Array, exact_array, fraction, rational
+from sfr_theory.checks.model_based import one_pair_path
 from sfr_theory.errors import InputError
 from sfr_theory.learning import (
     Constant,
@@ -43,18 +44,13 @@ def random_mdp(seed: int, gamma: float = 0.75, shape: Shape | None = None) -> Fi
     return garnet(np.random.default_rng(seed), 1, shape or Shape(4, 3, 4), gamma)[0]
 
 
-def one_pair_path(features: list[int]) -> Path:
-    zero = np.zeros(len(features), dtype=int)
-    return Path(zero, zero, zero, np.array(features))
-
-
 # --- Analytic answers ---------------------------------------------------------------------------
 
 
 def test_one_state_closed_form() -> None:
     """One pair with reward 1 and constant step alpha: Q_n = (1 - (1 - alpha (1 - g))^n) / (1 - g)."""
     alpha, gamma, steps = rational("1/3"), rational("3/4"), 20
-    path = one_pair_path([0] * steps)
+    path = one_pair_path(np.zeros(steps, dtype=int))
     cumulants = exact_array([[1]] * steps)
     zero, one = exact_array([[[0]]]), exact_array([1])
     step_sizes = Constant(alpha)(path.visit_number)
@@ -66,7 +62,7 @@ def test_one_state_closed_form() -> None:
 def test_harmonic_steps_average_the_observations() -> None:
     """At gamma = 0 with alpha = 1/n, xi is the empirical distribution of the features."""
     features = [0, 2, 2, 1, 2, 0]
-    path = one_pair_path(features)
+    path = one_pair_path(np.array(features))
     mdp = FiniteMDP([[[["1/3", "1/3", "1/3"]]]], 0)
     estimates = FeatureEstimate.indicator(mdp).along(path)
     xi = learn_xi(
@@ -426,7 +422,7 @@ def test_interpreted_the_same_numbers_bit_for_bit() -> None:
         (lambda: Constant(-0.5), "must lie in"),
         (lambda: FeatureEstimate.one_step_model(np.ones((1, 1, 1)), 0), "beta is 0"),
         (lambda: FeatureEstimate.one_step_model(np.ones((1, 1, 1)), 1.5), "beta is 1.5"),
-        (lambda: one_pair_path([]), "path.states"),
+        (lambda: one_pair_path(np.array([])), "path.states"),
         (lambda: Path(np.array([0]), np.array([0]), np.array([0]), np.array([0, 1])), "one length"),
         (lambda: Path(np.array([-1]), np.array([0]), np.array([0]), np.array([0])), "non-negative"),
         (lambda: Path(np.array([0]), np.array([0.5]), np.array([0]), np.array([0])), "path.actions"),
