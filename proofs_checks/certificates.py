@@ -33,9 +33,9 @@ from proofs_checks.gpi_bound import (
     LOWERED,
     PAIRS,
     TwoStates,
+    bound_proof,
     every_two_states,
     is_optimal,
-    sharp_steps,
 )
 from proofs_checks.smt import Formula, at_most, entails, max_over_last_axis, number, real, reals
 from sfr_theory.arithmetic import Array, fraction
@@ -46,18 +46,17 @@ from sfr_theory.tightness import attaining_code_problem, attaining_problem, exac
 from sfr_theory.transfer import evaluate
 
 
-def _read(case: TwoStates, r: Array) -> tuple[Array, Array, list[Formula]]:
-    """U, T U, and that pi is greedy on U."""
-    read = reals("U", 2, 2)
-    return read, case.lookahead(r, max_over_last_axis(read)), at_most(read[:, 1], read[:, 0])
+def _readings() -> Iterator[tuple[TwoStates, Array, Array, Array, list[Formula]]]:
+    """Every case with r, U, T U, and that pi is greedy on U."""
+    r, read = reals("r", 2, 2), reals("U", 2, 2)
+    for case in every_two_states():
+        yield case, r, read, case.lookahead(r, max_over_last_axis(read)), at_most(read[:, 1], read[:, 0])
 
 
 def residual_steps(of_values: bool, factor: Fraction = FULL) -> Iterator[Step]:
     """`high` and `low` are any bounds on D."""
     high, low = (real(name) for name in ("high", "low"))
-    for case in every_two_states():
-        r = reals("r", 2, 2)
-        read, ahead, greedy = _read(case, r)
+    for case, r, read, ahead, greedy in _readings():
         best, is_best = case.optimal(r)
         loss, constant = case.loss(of_values, best, r)
         yield entails(
@@ -70,9 +69,7 @@ def residual_steps(of_values: bool, factor: Fraction = FULL) -> Iterator[Step]:
 def greedy_residual_steps(gain_factor: Fraction = FULL, loss_factor: Fraction = FULL) -> Iterator[Step]:
     """`gain` is any bound on max_a T U - W, `low` one on D(s, pi(s)), which is T U(s, 0) - U(s, 0)."""
     gain, low = (real(name) for name in ("gain", "low"))
-    for case in every_two_states():
-        r = reals("r", 2, 2)
-        read, ahead, greedy = _read(case, r)
+    for case, r, read, ahead, greedy in _readings():
         best, is_best = case.optimal(r)
         loss, scale = case.loss(True, best, r)
         yield entails(
@@ -112,9 +109,7 @@ def sources_steps() -> list[Step]:
 
 def floor_steps() -> Iterator[Step]:
     low = real("low")
-    for case in every_two_states():
-        r = reals("r", 2, 2)
-        read, ahead, greedy = _read(case, r)
+    for case, r, read, ahead, greedy in _readings():
         floor = read[:, 0] + number(1 / (1 - case.gamma)) * low
         facts = [*greedy, *at_most(low, ahead[:, 0] - read[:, 0])]
         yield entails(case.name, facts, at_most(floor, case.value(GPI, r)))
@@ -185,19 +180,9 @@ def _residual(claim: str, of_values: bool, sentence: str) -> Proof:
     )  # fmt: skip
 
 
-def _code(claim: str, of_values: bool, sentence: str) -> Proof:
-    return proved(
-        claim, Method.SMT, lambda: [every(sentence, sharp_steps(of_values, coded=True))],
-        f"all errors, one source, {SCOPE}",
-        *(broken(f"the constant of {shown} lowered by 1/1000",
-                 partial(sharp_steps, of_values, coded=True, **{name: LOWERED}))
-          for name, shown in (("rho", "rho"), ("d", "d'"), ("eps", "eps"))),
-    )  # fmt: skip
-
-
 PROOFS: tuple[Proof, ...] = (
-    _code("thm2/code", False, "||Q* - Q^pi|| <= 2g/(1-g) (rho + g d' + eps)"),
-    _code("thm2/code-value", True, "||V* - V^pi|| <= 2/(1-g) (rho + g d' + eps)"),
+    bound_proof("thm2/code", False, True, "rho + g d'", f"all errors, one source, {SCOPE}"),
+    bound_proof("thm2/code-value", True, True, "rho + g d'", f"all errors, one source, {SCOPE}"),
     _residual("certificate/residual", False, "||Q* - Q^pi|| <= g/(1-g) (max D - min D)"),
     _residual("certificate/residual-value", True, "||V* - V^pi|| <= 1/(1-g) (max D - min D)"),
     proved("certificate/greedy-residual-value", Method.SMT,

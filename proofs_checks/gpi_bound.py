@@ -327,9 +327,16 @@ def sharp_steps(of_values: bool, coded: bool = False, **factors: Fraction) -> It
         )
 
 
-def all_sharp_steps(of_values: bool) -> list[Step]:
+def bound_proof(claim: str, of_values: bool, coded: bool, distance: str, scope: str) -> Proof:
+    """T2' or T2'', for V or Q; `distance` is what is written beside eps."""
     left, constant = ("||V* - V^pi||", "2/(1-g)") if of_values else ("||Q* - Q^pi||", "2g/(1-g)")
-    return [every(f"{left} <= {constant} (g d + eps)", sharp_steps(of_values))]
+    sentence = f"{left} <= {constant} ({distance} + eps)"
+    return proved(
+        claim, Method.SMT, lambda: [every(sentence, sharp_steps(of_values, coded))], scope,
+        *(broken(f"the constant of {name} lowered by 1/1000",
+                 partial(sharp_steps, of_values, coded, **{name: LOWERED}))
+          for name in ("d", "eps", *(("rho",) if coded else ()))),
+    )  # fmt: skip
 
 
 # --- Theorem 2 with both mends --------------------------------------------------------------------
@@ -377,15 +384,10 @@ PROOFS: tuple[Proof, ...] = (
     proved("thm2/step-value", Method.SMT, value_steps,
            "all values, errors and gamma; 2 actions; z3", _lowered(value_steps)),
     *(
-        proved(claim, Method.SMT, partial(all_sharp_steps, of_values),
-               "all real rewards and errors, every deterministic MDP with 2 states and 2 actions, one "
-               "source, ties included, gamma in {1/2, 9/10}; z3. Every MDP: by the steps thm2/step-*; "
-               "none of "
-               "them mentions features, so Phi may be any space on which R xi is integrable",
-               broken("the constant of d lowered by 1/1000",
-                      partial(sharp_steps, of_values, d=LOWERED)),
-               broken("the constant of eps lowered by 1/1000",
-                      partial(sharp_steps, of_values, eps=LOWERED)))
+        bound_proof(claim, of_values, False, "g d",
+                    "all real rewards and errors, every deterministic MDP with 2 states and 2 actions, one "
+                    "source, ties included, gamma in {1/2, 9/10}; z3. Every MDP: by the steps thm2/step-*; "
+                    "none of them mentions features, so Phi may be any space on which R xi is integrable")
         for claim, of_values in (("thm2/sharp", False), ("thm2/sharp-value", True))
     ),
     proved("thm2/corrected", Method.SMT, corrected_steps,

@@ -8,7 +8,6 @@ from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from proofs_checks import __main__, gpi_bound, ledger
 from proofs_checks.argument import Broken, Proof, proved
@@ -457,19 +456,6 @@ def test_the_head_tells_ours_from_the_papers_and_theorems_from_slips() -> None:
 def test_tables_say_whose_a_claim_is() -> None:
     assert "ours, on eq:x" in claims_html({"": ledger.as_json([refuted("c/d")])})
     assert "ours" not in claims_html({"": ledger.as_json([refuted("a/b", Gravity.SLIP)])})
-
-
-def test_html_is_escaped() -> None:
-    page = ledger.to_html_page([ODD])
-    assert "<script>" not in page
-    assert "&lt;script&gt;" in page
-    assert "unexpected" in page
-
-
-def test_terminal_markup_is_escaped(capsys: pytest.CaptureFixture[str]) -> None:
-    console = Console(width=200)
-    console.print(ledger.table([ODD], in_full=True))
-    assert "[bold]" in capsys.readouterr().out
 
 
 def test_the_overview_shows_the_scope_of_a_proof_and_the_evidence_of_the_rest() -> None:

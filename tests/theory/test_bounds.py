@@ -17,7 +17,7 @@ from sfr_theory.random_mdp import FAMILIES, Shape
 from sfr_theory.transfer import evaluate, evaluate_all_ties, evaluate_batch
 from tests.refusals import refused
 from tests.strategies import arrays, problems
-from tests.theory.examples import equal_values, hidden_error, one_state
+from tests.theory.examples import equal_values, one_state
 
 HOLDING = [name for name in STATEMENTS if CATALOGUE[name].expected is not Verdict.REFUTED]
 
@@ -205,14 +205,6 @@ def test_sides_are_compared_up_to_rounding(left, right, blurred, verdict, ratio)
     terms = BoundTerms(*numbers, np.array(blurred))
     assert [name for name in ("violated", "undecided", "holds") if getattr(terms, name)] == [verdict]
     assert terms.ratio == pytest.approx(ratio)
-
-
-@pytest.mark.parametrize("broken", ["target", "sources", "gpi_xi"])
-def test_numbers_beyond_float64_are_refused(broken):
-    e = evaluate(hidden_error().to_float())
-    large = replace(e, **{broken: np.where(getattr(e, broken) == 0, 0.0, np.inf)})
-    with refused("--exact"), np.errstate(invalid="ignore"):
-        STATEMENTS["thm2/printed"](large)
 
 
 @pytest.mark.parametrize("broken", ["gpi_xi", "source_xi"])

@@ -159,6 +159,7 @@ def test_a_path_uses_its_random_numbers_in_order(restart: float) -> None:
     mdp = garnet(np.random.default_rng(1), 1, Shape(5, 3, 4), 0.5, branching=1)[0]
     behaviour = np.tile([0.5, 0.25, 0.25], (5, 1))
     path = sample_path(mdp, behaviour, 200, np.random.default_rng(4), start=1, restart=restart)
+    assert sample_path(mdp, behaviour, 1, np.random.default_rng(0)).states[0] == 0
     s = 1
     for t, (choice, _, jump, where) in enumerate(np.random.default_rng(4).random((200, 4))):
         a = 0 if choice < 0.5 else 1 if choice < 0.75 else 2
@@ -169,14 +170,6 @@ def test_a_path_uses_its_random_numbers_in_order(restart: float) -> None:
     pairs = path_of_visits(mdp, path.states, path.actions, np.random.default_rng(0))
     assert np.array_equal(pairs.next_states, path.next_states)
     assert np.array_equal(pairs.features, path.features)
-
-
-def test_without_restarts_a_path_is_a_trajectory() -> None:
-    mdp = random_mdp(2)
-    path = sample_path(mdp, uniform_behaviour(mdp), 300, np.random.default_rng(0), start=2)
-    assert path.states[0] == 2
-    assert sample_path(mdp, uniform_behaviour(mdp), 1, np.random.default_rng(0)).states[0] == 0
-    assert np.array_equal(path.states[1:], path.next_states[:-1])
 
 
 # --- Identities ---------------------------------------------------------------------------------
