@@ -8,7 +8,7 @@ verdict that differs from what the catalogue expects is a failure.
 A claim that rests on others (`depends_on`) is PROVED only if all of them are, in the same run: `settle`
 follows the chain, so that a step that fails takes with it whatever was built on it.
 
-What Coq has checked, most of it for all finite sizes, rests on nothing else (`machine_checked`); where it did
+What Coq has checked, most of it for all finite sizes, rests on nothing else (`coq.findings`); where it did
 not run, the entry says what the other proof covers and no more.
 
 Verdicts on experiments are computed from the published tables (`sfr_theory.empirical`).
@@ -37,7 +37,6 @@ from typing import Any
 from rich.table import Table
 
 import proofs_checks
-from proofs_checks import coq
 from proofs_checks.argument import Proof
 from sfr_theory import empirical
 from sfr_theory.catalogue import CATALOGUE, EXPERIMENTS, SECTIONS, UNCHECKED
@@ -210,11 +209,6 @@ def _outcomes(names: list[str], workers: int) -> Iterable[Outcome]:
                 died = "a process that ran proofs died, perhaps because memory ran out; try --workers 1"
                 claim = CATALOGUE[submitted[done]]
                 yield Outcome(claim, CheckResult(Verdict.INCONCLUSIVE, died), None)
-
-
-def machine_checked(claims: Iterable[Claim]) -> Mapping[str, CheckResult]:
-    """What Coq found of these claims in this run, by id; nothing where it is not installed."""
-    return coq.findings({claim.id for claim in claims})
 
 
 def _also_in_coq(outcome: Outcome, formal: CheckResult) -> Outcome:

@@ -22,14 +22,7 @@ from scipy.stats import mannwhitneyu
 from proofs_checks.argument import Broken, Proof, Step, broken, proved, refuted
 from sfr_theory.arithmetic import Array
 from sfr_theory.claims import Method
-from sfr_theory.paper import (
-    BELOW,
-    DIGITS,
-    REPETITIONS,
-    SIGNIFICANT,
-    TABLES,
-    is_significant,
-)
+from sfr_theory.paper import BELOW, DIGITS, REPETITIONS, SIGNIFICANT, TABLES, is_significant
 
 
 def samples_with_statistic(u: int, first: int, second: int) -> tuple[Array, Array]:

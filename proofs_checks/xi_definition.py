@@ -21,17 +21,7 @@ import sympy
 from sympy import Expr, Rational, oo
 
 from proofs_checks.argument import Proof, Step, broken, every, proved, refuted
-from proofs_checks.smt import (
-    absolute,
-    at_most,
-    discount,
-    distribution,
-    entails,
-    number,
-    real,
-    reals,
-    within,
-)
+from proofs_checks.smt import absolute, at_most, discount, distribution, entails, number, real, reals, within
 from proofs_checks.symbolic import (
     SymbolicMDP,
     identity,

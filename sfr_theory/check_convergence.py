@@ -12,18 +12,10 @@ from typing import Annotated, Any, NamedTuple
 
 import tyro
 
+from sfr_theory import cli
 from sfr_theory.checks import gpi_learning, hysteresis, model_based, operators, theorem_1
 from sfr_theory.checks.settings import Check, Settings
 from sfr_theory.claims import Skipped, outcome_table
-from sfr_theory.cli import (
-    EXIT_UNEXPECTED,
-    output_console,
-    progress,
-    require_writable,
-    run,
-    save_figure,
-    write_json,
-)
 from sfr_theory.errors import InputError
 
 CHECKS: Mapping[str, Check] = {
@@ -73,7 +65,7 @@ def selected(prefixes: Sequence[str]) -> list[Check]:
 
 def main(options: Options) -> int:
     options.validate()
-    require_writable(options.json, plot=options.plot)
+    cli.require_writable(options.json, plot=options.plot)
     checks = selected(options.claim)
     for check in checks:
         if options.features < check.min_features:
@@ -84,12 +76,12 @@ def main(options: Options) -> int:
     if options.plot:
         drawable([check.claim for check in checks])
     outcomes = []
-    with progress(len(checks), "checking") as advance:
+    with cli.progress(len(checks), "checking") as advance:
         for check in checks:
             outcomes.append(check.outcome(options))
             advance(1)
 
-    console = output_console(options.json)
+    console = cli.output_console(options.json)
     console.print(outcome_table("Convergence of SFRQ-learning", outcomes))
     unexpected = [outcome.claim.id for outcome in outcomes if not outcome.as_expected]
     console.print(
@@ -106,10 +98,12 @@ def main(options: Options) -> int:
         )
     if options.json:
         claims = {outcome.claim.id: outcome.to_json() for outcome in outcomes}
-        write_json({"seed": options.seed, "gamma": options.gamma, "claims": claims}, options.json)
+        cli.write_json({"seed": options.seed, "gamma": options.gamma, "claims": claims}, options.json)
     if options.plot:
-        save_figure(draw({outcome.claim.id: outcome.result.details for outcome in outcomes}), options.plot)
-    return EXIT_UNEXPECTED if unexpected else 0
+        cli.save_figure(
+            draw({outcome.claim.id: outcome.result.details for outcome in outcomes}), options.plot
+        )
+    return cli.EXIT_UNEXPECTED if unexpected else 0
 
 
 # --- Figure: line styles and markers differ, not only colours (Okabe and Ito's palette) ---------
@@ -260,4 +254,4 @@ def draw(details: Details) -> Any:
 
 
 if __name__ == "__main__":
-    run(main, Options, "sfr_theory.check_convergence", DESCRIPTION)
+    cli.run(main, Options, "sfr_theory.check_convergence", DESCRIPTION)

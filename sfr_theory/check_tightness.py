@@ -304,10 +304,6 @@ def check_no_ties(gammas: list[Fraction], slack_of: Callable[[Fraction], Fractio
     )
 
 
-def _programme_rows(rows: list[TightnessRow]) -> list[TightnessRow]:
-    return [row for row in rows if row.method in (ENUMERATION, SEARCH)]
-
-
 def _scope(rows: list[TightnessRow]) -> str:
     sizes = dict.fromkeys(row.size for row in rows if row.method == ENUMERATION)
     listed = ", ".join(f"{size.states} x {size.tasks}" for size in sizes)
@@ -327,7 +323,7 @@ def _against_ceilings(
     Only a problem that exceeds it in rational arithmetic refutes; a programme that does so beyond its
     tolerance, without such a problem, leaves the question open.
     """
-    programmes = _programme_rows(rows)
+    programmes = [row for row in rows if row.method in (ENUMERATION, SEARCH)]
     found = [
         (row.ratios[name], MEASURES[name].ceiling(row.gamma))
         for row in programmes

@@ -51,7 +51,7 @@ import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -308,10 +308,8 @@ def _learn_online(
 # --- Step sizes ---------------------------------------------------------------------------------
 
 
-class Schedule(Protocol):
-    """Step sizes as a function of a count 1, 2, 3, ...: of visits to the pair, or of all steps."""
-
-    def __call__(self, count: Array) -> Array: ...
+Schedule = Callable[[Array], Array]
+"""Step sizes as a function of a count 1, 2, 3, ...: of visits to the pair, or of all steps."""
 
 
 @dataclass(frozen=True)

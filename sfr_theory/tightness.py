@@ -67,7 +67,7 @@ from sfr_theory.bounds import STATEMENTS, BoundTerms, SolvedProblem
 from sfr_theory.errors import InputError
 from sfr_theory.mdp import FiniteMDP, MDPBatch, TransferProblem, deterministic_mdp
 from sfr_theory.operators import at_policy, q_from_xi
-from sfr_theory.programmes import block_diagonal
+from sfr_theory.programmes import block_diagonal, rounded
 from sfr_theory.solve import optimal, optimal_actions, policy_q, policy_xi
 from sfr_theory.transfer import evaluate
 
@@ -79,9 +79,6 @@ PROGRAMMES_AT_ONCE = 128
 
 NEIGHBOURS = 12
 """Linear programmes for each step of the local search."""
-
-LARGEST_DENOMINATOR = 10**6
-"""Rewards of a programme's solution are rounded to fractions with at most this denominator."""
 
 
 # --- Problems with one feature for each (s, a) -------------------------------------------------------------
@@ -528,10 +525,6 @@ def evaluate_branch(problem: TransferProblem, source_policies: Array, gpi_policy
     return branch
 
 
-def _rounded(values: Array) -> Array:
-    return exact_array([Fraction(float(value)).limit_denominator(LARGEST_DENOMINATOR) for value in values])
-
-
 def certify(worst: WorstLoss, gamma: object) -> SolvedProblem:
     """An exact problem that loses what one linear programme says, up to rounding; see the module's text.
 
@@ -541,7 +534,7 @@ def certify(worst: WorstLoss, gamma: object) -> SolvedProblem:
     states, actions = c.next_state.shape
     s = np.arange(states)
     mdp = free_reward_mdp(c.next_state, rational(gamma))
-    target, source = _rounded(worst.reward), _rounded(worst.source_reward)
+    target, source = rounded(worst.reward), rounded(worst.source_reward)
 
     # A bonus b on pi_1's actions raises Q_1(s, pi_1(s)) by b/(1-g) and the other actions' by g b/(1-g).
     own_q = policy_q(mdp, c.source_policies[0], source)

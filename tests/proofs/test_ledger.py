@@ -1,7 +1,6 @@
 """Running proofs, what counts as a failure, and how the ledger is shown."""
 
 import json
-import subprocess
 from collections.abc import Callable
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
@@ -72,10 +71,10 @@ def test_what_does_not_count_is_inconclusive(proof: Proof, reason: str) -> None:
     assert not outcome.as_expected
 
 
-def run_alone(proof: Proof | None, monkeypatch: pytest.MonkeyPatch, fast: bool = False) -> Outcome:
+def run_alone(proof: Proof | None, monkeypatch: pytest.MonkeyPatch, **options) -> Outcome:
     """The entry of the claim when `proof` is the only one there is."""
     monkeypatch.setattr(ledger, "collect", lambda: {} if proof is None else {CLAIM: proof})
-    (outcome,) = ledger.run([CATALOGUE[CLAIM]], fast=fast, workers=1)
+    (outcome,) = ledger.run([CATALOGUE[CLAIM]], **({"fast": False, "workers": 1} | options))
     return outcome
 
 
@@ -170,9 +169,7 @@ def test_a_process_that_dies_takes_one_entry_with_it(monkeypatch: pytest.MonkeyP
 
 def test_a_single_proof_needs_no_pool(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ledger, "ProcessPoolExecutor", None)
-    monkeypatch.setattr(ledger, "collect", lambda: {CLAIM: made_up()})
-    (outcome,) = ledger.run([CATALOGUE[CLAIM]], fast=False, workers=2)
-    assert outcome.result.evidence == "because"
+    assert run_alone(made_up(), monkeypatch, workers=2).result.evidence == "because"
 
 
 def test_progress_counts_every_claim_and_the_long_proofs_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -286,11 +283,8 @@ def test_what_coq_checked_has_its_scope_and_rests_on_nothing(monkeypatch: pytest
 def test_coq_must_agree_with_what_ran_beside_it(
     verdict: Verdict, method: Method, agrees: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        ledger, "collect", lambda: {CLAIM: made_up(lambda: CheckResult(verdict, "x", "y"), method=method)}
-    )
-    formal = {CLAIM: CheckResult(Verdict.PROVED, "theorem")}
-    (outcome,) = ledger.run([CATALOGUE[CLAIM]], fast=False, workers=1, formal=formal)
+    proof = made_up(lambda: CheckResult(verdict, "x", "y"), method=method)
+    outcome = run_alone(proof, monkeypatch, formal={CLAIM: CheckResult(Verdict.PROVED, "theorem")})
     assert outcome.result.verdict is (Verdict.PROVED if agrees else Verdict.INCONCLUSIVE)
 
 
@@ -318,10 +312,6 @@ def test_an_unknown_id_is_bad_input_and_near_ones_are_named() -> None:
     assert str(many.value).count("thm2/") == 1 + 3
 
 
-def command(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return commands.run("proofs_checks.__main__", *arguments)
-
-
 def test_the_command_exits_with_2_for_bad_input(tmp_path: Path) -> None:
     for arguments, words in (
         (("--only", "thm2/nonsense"), "^error: no claim has the id 'thm2/nonsense'"),
@@ -333,8 +323,18 @@ def test_the_command_exits_with_2_for_bad_input(tmp_path: Path) -> None:
 def test_the_command_in_a_pool_writes_all_formats(tmp_path: Path) -> None:
     page, markdown = tmp_path / "page.html", tmp_path / "claims.md"
     only = [part for claim in ("thm2/printed", "stats/exact-test", "results/") for part in ("--only", claim)]
-    done = command(
-        *only, "--fast", "--workers", "2", "--json", "-", "--html", str(page), "--markdown", str(markdown)
+    done = commands.run(
+        "proofs_checks.__main__",
+        *only,
+        "--fast",
+        "--workers",
+        "2",
+        "--json",
+        "-",
+        "--html",
+        str(page),
+        "--markdown",
+        str(markdown),
     )
     assert done.returncode == 0, done.stderr
     content = json.loads(done.stdout)

@@ -41,13 +41,6 @@ def test_maximum_and_absolute() -> None:
     assert smt.entails("", smt.within(x[:1], 2), smt.absolute(x[0]) < 2).holds is False
 
 
-def test_distribution_and_equal() -> None:
-    p, q = smt.reals("p", 2), smt.reals("q", 2)
-    assert smt.entails("", smt.distribution(p), [p[0] <= 1, p[1] == 1 - p[0]]).holds
-    assert smt.entails("", smt.equal(p, q), [p[0] == q[0], p[1] == q[1]]).holds
-    assert smt.entails("", smt.equal(p, np.array([q[0], q[0]])), [p[1] == q[1]]).holds is False
-
-
 def allows(facts: list[z3.BoolRef]) -> bool:
     """Whether some reals satisfy the facts."""
     return smt.entails("", facts, z3.BoolVal(False)).holds is False

@@ -54,12 +54,6 @@ def test_discounted_over_det_is_the_solvers_xi() -> None:
     assert det != rational(1)  # the common denominator was really there to divide by
 
 
-def test_rows_sum_to_one_identically() -> None:
-    mdp = symbolic_mdp(3, 2, 3)
-    for rows in (mdp.transition, mdp.feature_probability, mdp.policy):
-        assert identity("rows sum to 1", rows.sum(axis=-1), 1).holds
-
-
 def test_identity_names_a_difference() -> None:
     x = unknowns(x=(2,))["x"]
     assert identity("", (x[0] + x[1]) ** 2, x[0] ** 2 + 2 * x[0] * x[1] + x[1] ** 2).holds

@@ -131,10 +131,8 @@ def near_one(tmp_path, gamma):
     """`hidden_error` with a horizon h = 1/(1-g): xi~ is exact but for 2h that R_2 does not see."""
     path = tmp_path / f"{gamma}.json"
     g, h = Fraction(gamma), 1 / (1 - Fraction(gamma))
-    problem = problem_to_json(hidden_error(gamma))
-    exact = [[[[h, 0], [g * h, 1]]], [[[1, g * h], [2 * h, h]]]]
-    problem["approximations"] = [[[[str(x) for x in row] for row in s] for s in xi] for xi in exact]
-    path.write_text(json.dumps(problem))
+    approximations = [[[[h, 0], [g * h, 1]]], [[[1, g * h], [2 * h, h]]]]
+    save_problem(replace(hidden_error(gamma), approximations=approximations), path)
     return str(path)
 
 

@@ -8,12 +8,7 @@ from hypothesis import given
 
 from sfr_theory.arithmetic import fraction
 from sfr_theory.errors import InputError
-from sfr_theory.files import (
-    load_problem,
-    problem_from_json,
-    problem_to_json,
-    save_problem,
-)
+from sfr_theory.files import load_problem, problem_from_json, problem_to_json, save_problem
 from tests.refusals import refused
 from tests.strategies import problems
 

@@ -14,13 +14,7 @@ from sfr_theory.errors import InputError
 from sfr_theory.mdp import FiniteMDP, deterministic_mdp
 from sfr_theory.operators import bellman_q, bellman_xi_policy, expected_reward, q_from_xi
 from sfr_theory.random_mdp import FAMILIES, Shape, deterministic, dyadic, garnet
-from sfr_theory.solve import (
-    optimal,
-    optimal_actions,
-    policy_psi,
-    policy_q,
-    policy_xi,
-)
+from sfr_theory.solve import optimal, optimal_actions, policy_psi, policy_q, policy_xi
 from tests.refusals import refused
 from tests.strategies import mdps, policies, rewards, stochastic_policies
 

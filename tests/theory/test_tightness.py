@@ -16,11 +16,11 @@ from sfr_theory.errors import InputError
 from sfr_theory.files import problem_from_json
 from sfr_theory.mdp import TransferProblem
 from sfr_theory.operators import q_from_xi
+from sfr_theory.programmes import LARGEST_DENOMINATOR
 from sfr_theory.solve import optimal, policy_xi
 from sfr_theory.tightness import (
     EXACT_XI,
     JOINT,
-    LARGEST_DENOMINATOR,
     MEASURES,
     PRINTED,
     SHARP,
