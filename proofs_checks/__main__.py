@@ -18,7 +18,7 @@ from typing import Annotated
 
 import tyro
 
-from proofs_checks import ledger
+from proofs_checks import coq, ledger
 from sfr_theory import cli
 from sfr_theory.claims import Skipped, head
 from sfr_theory.errors import InputError
@@ -49,7 +49,6 @@ class Options:
 
 REMEDIES = {
     Skipped.FAST: "Leave out --fast to run these slow proofs.",
-    Skipped.NO_Z3: f"To install it: {ledger.Z3_INSTALL}",
     Skipped.NO_RESULTS: "--results names a folder with published tables.",
     Skipped.DEPENDENCY: "They follow from claims that were not checked in this run.",
 }
@@ -63,7 +62,7 @@ def main(options: Options) -> int:
     cli.require_writable(options.json, options.markdown, options.html)
     console = cli.output_console(options.json)
     with cli.progress(len(claims), "proving") as advance:
-        formal = {} if options.fast else ledger.machine_checked(claims)
+        formal = {} if options.fast else coq.findings({claim.id for claim in claims})
         outcomes = ledger.run(claims, options.fast, options.workers, advance, Path(options.results), formal)
     console.print(ledger.table(outcomes, in_full=bool(options.only)))
     for line in head(ledger.as_json(outcomes)):

@@ -1,4 +1,8 @@
-"""Arguments: sequences of steps, each found true or false by a computation, and the verdict they carry.
+"""What a proof file exports, and arguments: steps, each found true or false by a computation.
+
+A `Proof` belongs to one claim of the catalogue and computes a `CheckResult` for it by one method, anew at
+every run. A proof that cannot fail proves nothing, so it comes with broken variants of the statement (a
+constant lowered, an assumption dropped, gamma forgotten) that the same machinery must reject.
 
 A proof holds if every step does; a refutation holds if every fact about its counterexample does. One step
 that is false spoils either, and one that could not be decided (a solver that gave up) leaves it open.
@@ -10,8 +14,26 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from proofs_checks.proof import Broken, Proof
 from sfr_theory.claims import CheckResult, Method, Verdict
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A broken variant; `is_rejected` runs the proof's machinery on it: was it found false?"""
+
+    sentence: str
+    is_rejected: Callable[[], bool]
+
+
+@dataclass(frozen=True)
+class Proof:
+    """A check of one claim. `slow` ones are left out by --fast."""
+
+    claim: str
+    method: Method
+    check: Callable[[], CheckResult]
+    broken: tuple[Broken, ...]
+    slow: bool = False
 
 
 @dataclass(frozen=True)
@@ -26,44 +48,36 @@ class Step:
 Steps = Iterable[Step]
 
 
-def _spoiled(steps: list[Step], when_false: Verdict, scope: str) -> CheckResult | None:
-    """The result that a false or undecided step forces; None if there is no such step."""
-    if not steps:
+def _concludes(verdict: Verdict, steps: Steps, scope: str, before: str = "") -> CheckResult:
+    """The verdict if every step holds, else what the first false or undecided one forces."""
+    listed = list(steps)
+    if not listed:
         return CheckResult(Verdict.INCONCLUSIVE, "There was nothing to check", scope)
-    for verdict, value, phrase in (
+    when_false = Verdict.REFUTED if verdict is Verdict.PROVED else Verdict.INCONCLUSIVE
+    for forced, value, phrase in (
         (when_false, False, "fails"),
         (Verdict.INCONCLUSIVE, None, "could not be decided"),
     ):
-        for step in steps:
+        for step in listed:
             if step.holds is value:
                 where = f" ({step.witness})" if step.witness else ""
-                return CheckResult(verdict, f"This step {phrase}: {step.sentence}{where}", scope)
-    return None
-
-
-def _text(steps: list[Step]) -> str:
-    return "; ".join(step.sentence for step in steps)
+                return CheckResult(forced, f"This step {phrase}: {step.sentence}{where}", scope)
+    return CheckResult(verdict, before + "; ".join(step.sentence for step in listed), scope)
 
 
 def proves(steps: Steps, scope: str) -> CheckResult:
     """PROVED if every step holds."""
-    listed = list(steps)
-    return _spoiled(listed, Verdict.REFUTED, scope) or CheckResult(Verdict.PROVED, _text(listed), scope)
+    return _concludes(Verdict.PROVED, steps, scope)
 
 
 def refutes(facts: Steps, scope: str) -> CheckResult:
     """REFUTED if every fact about the counterexample holds."""
-    listed = list(facts)
-    return _spoiled(listed, Verdict.INCONCLUSIVE, scope) or CheckResult(Verdict.REFUTED, _text(listed), scope)
+    return _concludes(Verdict.REFUTED, facts, scope)
 
 
 def needs_assumption(assumption: str, without: Steps, scope: str) -> CheckResult:
     """NEEDS ASSUMPTION if every fact about the counterexample that lacks it holds."""
-    listed = list(without)
-    evidence = f"Needed: {assumption}. Without it: {_text(listed)}"
-    return _spoiled(listed, Verdict.INCONCLUSIVE, scope) or CheckResult(
-        Verdict.NEEDS_ASSUMPTION, evidence, scope
-    )
+    return _concludes(Verdict.NEEDS_ASSUMPTION, without, scope, f"Needed: {assumption}. Without it: ")
 
 
 def every(sentence: str, cases: Steps) -> Step:

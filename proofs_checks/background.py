@@ -22,12 +22,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from proofs_checks.argument import Step, broken, every, proved, refuted
-from proofs_checks.proof import Proof
+from proofs_checks.argument import Proof, Step, broken, every, proved, refuted
 from proofs_checks.symbolic import SymbolicMDP, identity, joint_kernel, series_steps, symbolic_mdp, unknowns
 from sfr_theory.arithmetic import Array
 from sfr_theory.claims import Method
-from sfr_theory.mdp import FiniteMDP
+from sfr_theory.mdp import deterministic_mdp
 from sfr_theory.operators import at_policy, expected_next
 from sfr_theory.solve import policy_psi
 
@@ -116,14 +115,6 @@ def sr_steps(rewarded: Callable[[SymbolicMDP, Array], Array]) -> Iterator[Step]:
     yield identity("Q(s, a) = sum over s' of M(s, a, s') R(s')", q[..., 0], representation @ reward)
 
 
-def reward_of_current_state(mdp: SymbolicMDP, reward: Array) -> Array:
-    return mdp.expected_reward(reward)
-
-
-def reward_of_next_state(mdp: SymbolicMDP, reward: Array) -> Array:
-    return mdp.expected_next(reward[:, None])
-
-
 # --- eq:psi_function, eq:psi_function_bellman ----------------------------------------------------
 
 
@@ -150,9 +141,7 @@ def psi_bellman_steps(cumulant: Callable[[SymbolicMDP, Array], Array]) -> Iterat
 
 def psi_bellman_printed_facts(printed: bool = True) -> Iterator[Step]:
     """State 0 leads to state 1 with phi = 1; state 1 stays with phi = 0."""
-    kernel = np.zeros((2, 1, 2, 2), dtype=int)
-    kernel[0, 0, 1, 1] = kernel[1, 0, 1, 0] = 1
-    mdp = FiniteMDP(kernel, Fraction(1, 2), feature_vectors=np.array([[0], [1]]))
+    mdp = deterministic_mdp([[1], [1]], [[1], [0]], Fraction(1, 2), [[0], [1]])
     policy = np.zeros(2, dtype=int)
     psi = policy_psi(mdp, policy)
     expected = mdp.feature_probability @ mdp.linear_features
@@ -177,9 +166,10 @@ PROOFS: tuple[Proof, ...] = (
            "mean update: all kernels, rewards, Q, rates, gamma and greedy choices; 2x2 MDPs, 2 features; "
            "fixed point: 3 states; symbolic. It is the only one: prop2/fixed-point-corrected",
            broken("gamma forgotten", lambda: q_learning_corrected_steps(forget_gamma=True))),
-    proved("bg/sr", Method.SYMBOLIC, lambda: sr_steps(reward_of_current_state),
+    proved("bg/sr", Method.SYMBOLIC, lambda: sr_steps(SymbolicMDP.expected_reward),
            "all kernels, stochastic policies, rewards of states and gamma; 3 states, 2 actions; symbolic",
-           broken("R(s_{t+1}) for R(s_t)", lambda: sr_steps(reward_of_next_state))),
+           broken("R(s_{t+1}) for R(s_t)",
+                  lambda: sr_steps(lambda mdp, reward: mdp.expected_next(reward[:, None])))),
     proved("bg/psi-linear", Method.SYMBOLIC, psi_steps,
            SCOPE.format(2, 3) + ", feature vectors in R^2",
            broken("a reward that is not linear in phi", lambda: psi_steps(linear=False))),

@@ -23,24 +23,21 @@ import itertools
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import partial
-from typing import Any
 
 import numpy as np
 
-from proofs_checks.argument import Step, broken, every, proved
-from proofs_checks.gpi_bound import FULL, LOWERED, policy_values
-from proofs_checks.proof import Broken, Proof
-from proofs_checks.smt import (
-    Formula,
-    at_most,
-    entails,
-    equal,
-    max_over_last_axis,
-    number,
-    real,
-    reals,
-    within,
+from proofs_checks.argument import Broken, Proof, Step, broken, every, proved
+from proofs_checks.gpi_bound import (
+    FULL,
+    GPI,
+    LOWERED,
+    PAIRS,
+    TwoStates,
+    bound_proof,
+    every_two_states,
+    is_optimal,
 )
+from proofs_checks.smt import Formula, at_most, entails, max_over_last_axis, number, real, reals
 from sfr_theory.arithmetic import Array, fraction
 from sfr_theory.bounds import STATEMENTS
 from sfr_theory.claims import CheckResult, Method, Verdict
@@ -48,54 +45,20 @@ from sfr_theory.comparison import TOLERANCE, compare
 from sfr_theory.tightness import attaining_code_problem, attaining_problem, exact_ratio
 from sfr_theory.transfer import evaluate
 
-GAMMAS = (Fraction(1, 2), Fraction(9, 10))
-PAIRS = list(itertools.product(range(2), repeat=2))
-GPI = np.zeros(2, dtype=int)
-"""pi takes action 0 in both states: relabelling the actions of a state achieves that."""
 
-
-class _Case:
-    """One gamma and one choice of next states: operators on Q as linear expressions."""
-
-    def __init__(self, gamma: Fraction, next_state: Array) -> None:
-        self.gamma, self.next_state = gamma, next_state
-        self.name = f"gamma = {gamma}, next states {next_state.reshape(-1).tolist()}"
-
-    def lookahead(self, r: Array, value: Array) -> Array:
-        """r + g value(s'): (2, 2), (2,) -> (2, 2)."""
-        return r + value[self.next_state] * number(self.gamma)
-
-    def value(self, policy: Array, r: Array) -> Array:
-        return policy_values(self.next_state, policy, self.gamma, r)
-
-    def optimal(self, r: Array, name: str = "V*") -> tuple[Array, list[Formula]]:
-        """V* as unknowns, and what makes them so."""
-        value = reals(name, 2)
-        return value, equal(value, max_over_last_axis(self.lookahead(r, value)))
-
-
-def _cases() -> Iterator[_Case]:
-    for gamma, successors in itertools.product(GAMMAS, itertools.product(range(2), repeat=4)):
-        yield _Case(gamma, np.array(successors).reshape(2, 2))
-
-
-def _read(case: _Case, r: Array) -> tuple[Array, Array, list[Formula]]:
-    """U, T U, and that pi is greedy on U."""
-    read = reals("U", 2, 2)
-    return read, case.lookahead(r, max_over_last_axis(read)), at_most(read[:, 1], read[:, 0])
+def _readings() -> Iterator[tuple[TwoStates, Array, Array, Array, list[Formula]]]:
+    """Every case with r, U, T U, and that pi is greedy on U."""
+    r, read = reals("r", 2, 2), reals("U", 2, 2)
+    for case in every_two_states():
+        yield case, r, read, case.lookahead(r, max_over_last_axis(read)), at_most(read[:, 1], read[:, 0])
 
 
 def residual_steps(of_values: bool, factor: Fraction = FULL) -> Iterator[Step]:
     """`high` and `low` are any bounds on D."""
     high, low = (real(name) for name in ("high", "low"))
-    for case in _cases():
-        r = reals("r", 2, 2)
-        read, ahead, greedy = _read(case, r)
+    for case, r, read, ahead, greedy in _readings():
         best, is_best = case.optimal(r)
-        loss = best - case.value(GPI, r)
-        if not of_values:
-            loss = loss[case.next_state] * number(case.gamma)
-        constant = (1 if of_values else case.gamma) / (1 - case.gamma)
+        loss, constant = case.loss(of_values, best, r)
         yield entails(
             case.name,
             [*greedy, *is_best, *at_most(ahead - read, high), *at_most(low, ahead - read)],
@@ -106,11 +69,9 @@ def residual_steps(of_values: bool, factor: Fraction = FULL) -> Iterator[Step]:
 def greedy_residual_steps(gain_factor: Fraction = FULL, loss_factor: Fraction = FULL) -> Iterator[Step]:
     """`gain` is any bound on max_a T U - W, `low` one on D(s, pi(s)), which is T U(s, 0) - U(s, 0)."""
     gain, low = (real(name) for name in ("gain", "low"))
-    for case in _cases():
-        r = reals("r", 2, 2)
-        read, ahead, greedy = _read(case, r)
+    for case, r, read, ahead, greedy in _readings():
         best, is_best = case.optimal(r)
-        scale = 1 / (1 - case.gamma)
+        loss, scale = case.loss(True, best, r)
         yield entails(
             case.name,
             [
@@ -119,26 +80,23 @@ def greedy_residual_steps(gain_factor: Fraction = FULL, loss_factor: Fraction = 
                 *at_most(max_over_last_axis(ahead) - read[:, 0], gain),
                 *at_most(low, ahead[:, 0] - read[:, 0]),
             ],
-            at_most(
-                best - case.value(GPI, r),
-                number(scale * gain_factor) * gain - number(scale * loss_factor) * low,
-            ),
+            at_most(loss, number(scale * gain_factor) * gain - number(scale * loss_factor) * low),
         )
 
 
 def ceiling_steps(optimal_sources: bool = True) -> Iterator[Step]:
     """Q* <= B with two sources; `rest` is any bound on r - sum_i r_i."""
     rest = real("rest")
-    for case, first, second in itertools.product(_cases(), PAIRS, PAIRS):
+    for case, first, second in itertools.product(every_two_states(), PAIRS, PAIRS):
         r, sources = reals("r", 2, 2), (reals("r_1", 2, 2), reals("r_2", 2, 2))
         best, is_best = case.optimal(r)
         bound = r + number(case.gamma / (1 - case.gamma)) * rest
         facts = [*is_best, *at_most(r - sources[0] - sources[1], rest)]
         for r_i, policy in zip(sources, map(np.array, (first, second)), strict=True):
-            q_i = case.lookahead(r_i, case.value(policy, r_i))
+            q_i = case.q(policy, r_i)
             bound = bound + q_i - r_i
             if optimal_sources:
-                facts += at_most(q_i, q_i[[0, 1], policy][:, None])
+                facts += is_optimal(q_i, policy)
         yield entails(
             f"{case.name}, pi_1 = {first}, pi_2 = {second}", facts, at_most(case.lookahead(r, best), bound)
         )
@@ -151,44 +109,10 @@ def sources_steps() -> list[Step]:
 
 def floor_steps() -> Iterator[Step]:
     low = real("low")
-    for case in _cases():
-        r = reals("r", 2, 2)
-        read, ahead, greedy = _read(case, r)
+    for case, r, read, ahead, greedy in _readings():
         floor = read[:, 0] + number(1 / (1 - case.gamma)) * low
         facts = [*greedy, *at_most(low, ahead[:, 0] - read[:, 0])]
         yield entails(case.name, facts, at_most(floor, case.value(GPI, r)))
-
-
-def code_steps(of_values: bool, factors: tuple[Fraction, ...] = (FULL, FULL, FULL)) -> Iterator[Step]:
-    """T2'': GPI reads values of r' with errors, the loss is under r; `factors` of rho, d' and eps."""
-    rho, d, eps = (real(name) for name in ("rho", "d", "eps"))
-    rho_factor, distance_factor, epsilon_factor = factors
-    for case, policy in itertools.product(_cases(), map(np.array, PAIRS)):
-        r, seen, r_i, error = (reals(name, 2, 2) for name in ("r", "r'", "r_i", "error"))
-        best, is_best = case.optimal(r)
-        source_q = case.lookahead(r_i, case.value(policy, r_i))
-        approximation = case.lookahead(seen, case.value(policy, seen)) + error
-        loss: Any = best - case.value(GPI, r)
-        if not of_values:
-            loss = loss[case.next_state] * number(case.gamma)
-        constant = 2 * (1 if of_values else case.gamma) / (1 - case.gamma)
-        yield entails(
-            f"{case.name}, pi_i = {policy.tolist()}",
-            [
-                *within(r - seen, rho),
-                *within(seen - r_i, d),
-                *within(error, eps),
-                *is_best,
-                *at_most(source_q, source_q[[0, 1], policy][:, None]),
-                *at_most(approximation[:, 1], approximation[:, 0]),
-            ],
-            at_most(
-                loss,
-                number(constant * rho_factor) * rho
-                + number(constant * case.gamma * distance_factor) * d
-                + number(constant * epsilon_factor) * eps,
-            ),
-        )
 
 
 # --- Which one is smaller, and where they are attained ---------------------------------------------------
@@ -256,22 +180,9 @@ def _residual(claim: str, of_values: bool, sentence: str) -> Proof:
     )  # fmt: skip
 
 
-def _code(claim: str, of_values: bool, sentence: str) -> Proof:
-    lowered = {
-        name: tuple(LOWERED if name == part else FULL for part in ("rho", "d'", "eps"))
-        for name in ("rho", "d'", "eps")
-    }
-    return proved(
-        claim, Method.SMT, lambda: [every(sentence, code_steps(of_values))],
-        f"all errors, one source, {SCOPE}",
-        *(broken(f"the constant of {name} lowered by 1/1000", partial(code_steps, of_values, factors))
-          for name, factors in lowered.items()),
-    )  # fmt: skip
-
-
 PROOFS: tuple[Proof, ...] = (
-    _code("thm2/code", False, "||Q* - Q^pi|| <= 2g/(1-g) (rho + g d' + eps)"),
-    _code("thm2/code-value", True, "||V* - V^pi|| <= 2/(1-g) (rho + g d' + eps)"),
+    bound_proof("thm2/code", False, True, "rho + g d'", f"all errors, one source, {SCOPE}"),
+    bound_proof("thm2/code-value", True, True, "rho + g d'", f"all errors, one source, {SCOPE}"),
     _residual("certificate/residual", False, "||Q* - Q^pi|| <= g/(1-g) (max D - min D)"),
     _residual("certificate/residual-value", True, "||V* - V^pi|| <= 1/(1-g) (max D - min D)"),
     proved("certificate/greedy-residual-value", Method.SMT,

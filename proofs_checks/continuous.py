@@ -22,8 +22,7 @@ import numpy as np
 import sympy
 from sympy import Expr, Rational, oo
 
-from proofs_checks.argument import Step, broken, every, incomplete, proved, refuted
-from proofs_checks.proof import Proof
+from proofs_checks.argument import Proof, Step, broken, every, incomplete, proved, refuted
 from proofs_checks.smt import Formula, absolute, entails, equal, maximum, number, real, reals
 from proofs_checks.symbolic import determinant, identity, symbolic_mdp, unknowns
 from proofs_checks.xi_definition import PHI, bounded_reading, integral
@@ -267,6 +266,10 @@ def clip_q_facts(approximation: tuple[int, int]) -> Iterator[Step]:
     )
 
 
+POWERS_WILL_DO = broken(
+    "1, phi, phi^2 do for all three tasks", lambda: reformulation_facts([sympy.Integer(1), PHI, PHI**2])
+)
+
 PROOFS: tuple[Proof, ...] = (
     proved("tent/partition", Method.SMT, partition_steps,
            "every real phi in [0, 1], 11 centres; z3",
@@ -298,8 +301,7 @@ PROOFS: tuple[Proof, ...] = (
             "features in [0, 1]; three tasks whose rewards are taken as the feature vector, which works for "
             "any finite number of tasks; symbolic. The paper means a code for all rewards at once, and "
             "there it is right: continuous/no-linear-for-all-rewards",
-            broken("1, phi, phi^2 do for all three tasks",
-                   lambda: reformulation_facts([sympy.Integer(1), PHI, PHI**2]))),
+            POWERS_WILL_DO),
     incomplete("continuous/sf-cannot-solve",
                "that features are chosen before the tasks are known; then "
                "continuous/no-linear-for-all-rewards",
@@ -307,13 +309,11 @@ PROOFS: tuple[Proof, ...] = (
                "features in [0, 1]; three tasks and their rewards as the feature vector, which works for any "
                "finite number of tasks; symbolic. With learned features the paper says the same: "
                "features/learned",
-               broken("1, phi, phi^2 do for all three tasks",
-                      lambda: reformulation_facts([sympy.Integer(1), PHI, PHI**2]))),
+               POWERS_WILL_DO),
     proved("features/learned", Method.SYMBOLIC, lambda: reformulation_facts(REWARDS),
            "features in [0, 1]; three tasks whose rewards are the new features, in which they are linear; "
            "then Q = psi.w (bg/psi-linear). With features that come close: thm2/code",
-           broken("1, phi, phi^2 do for all three tasks",
-                  lambda: reformulation_facts([sympy.Integer(1), PHI, PHI**2]))),
+           POWERS_WILL_DO),
     proved("continuous/no-linear-for-all-rewards", Method.EXACT, all_rewards_steps,
            "n = 1, 2, 3 as polynomial identities; every n because a product through n dimensions has rank "
            "at most n. A continuum has n + 1 points for every n; continuous rewards (tents) will do",

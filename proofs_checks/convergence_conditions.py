@@ -36,13 +36,13 @@ import numpy as np
 import sympy
 from sympy import Rational, oo
 
-from proofs_checks.argument import Step, broken, incomplete, proved, refuted
-from proofs_checks.proof import Proof
+from proofs_checks.argument import Proof, Step, broken, incomplete, proved, refuted
 from proofs_checks.symbolic import Expression, is_nonnegative, vanishes
 from proofs_checks.xi_definition import PHI, integral, l1_facts
 from sfr_theory.arithmetic import exact_array, fraction
+from sfr_theory.checks.model_based import one_pair_path
 from sfr_theory.claims import Method
-from sfr_theory.learning import FeatureEstimate, Path, learn
+from sfr_theory.learning import FeatureEstimate, learn
 
 HALF = Fraction(1, 2)
 
@@ -83,8 +83,7 @@ def mean_value(visits: int, weights: tuple[int, int]) -> Fraction:
     reward = exact_array([1, -1])
     start = exact_array([[["1/2", "1/2"]]])
     for features in itertools.product(range(2), repeat=visits):
-        zero = np.zeros(visits, dtype=int)
-        path = Path(zero, zero, zero, np.array(features))
+        path = one_pair_path(np.array(features))
         estimates = FeatureEstimate.one_step_model(start, exact_array(HALF)[()]).along(path)
         # The sign of the estimate before a visit is that of the last reward; before the first it is 0.
         before = [1, *(weights[seen] for seen in features[:-1])]

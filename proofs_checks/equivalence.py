@@ -24,12 +24,11 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from proofs_checks.argument import Step, broken, incomplete, proved, refuted
-from proofs_checks.proof import Proof
+from proofs_checks.argument import Proof, Step, broken, incomplete, proved, refuted
 from proofs_checks.symbolic import identity, in_kernel_of, unknowns
 from sfr_theory.arithmetic import Array, Number, exact_array
 from sfr_theory.claims import Method
-from sfr_theory.mdp import FiniteMDP
+from sfr_theory.examples import two_buttons
 from sfr_theory.operators import absolute_norm, q_from_xi, value_seminorm
 from sfr_theory.solve import policy_xi
 
@@ -113,10 +112,7 @@ def isometry_steps(read_with: str = "R") -> Iterator[Step]:
 
 def two_norms_facts(reward: Sequence[int]) -> Iterator[Step]:
     """One state, gamma = 1/2; action j emits feature j. The two policies are 'always a' and 'always b'."""
-    kernel = np.zeros((1, 2, 1, 2), dtype=int)
-    kernel[0, 0, 0, 0] = kernel[0, 1, 0, 1] = 1
-    mdp = FiniteMDP(kernel, "1/2")
-    first, second = (policy_xi(mdp, np.array([action])) for action in (0, 1))
+    first, second = (policy_xi(two_buttons(), np.array([action])) for action in (0, 1))
     weights = exact_array(list(reward))
     difference = first - second
     in_value, absolute = value_seminorm(difference, weights), absolute_norm(difference, weights)

@@ -28,8 +28,7 @@ import numpy as np
 import sympy
 from sympy import Expr, Rational, oo
 
-from proofs_checks.argument import Step, broken, every, incomplete, proved
-from proofs_checks.proof import Proof
+from proofs_checks.argument import Proof, Step, broken, every, incomplete, proved
 from proofs_checks.smt import (
     Formula,
     discount,

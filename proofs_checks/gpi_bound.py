@@ -28,13 +28,12 @@ import itertools
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import partial
-from typing import Any
 
 import numpy as np
 
-from proofs_checks.argument import Step, broken, every, proved
-from proofs_checks.proof import Broken, Proof
+from proofs_checks.argument import Broken, Proof, Step, broken, every, proved
 from proofs_checks.smt import (
+    Formula,
     absolute,
     at_most,
     discount,
@@ -248,63 +247,96 @@ def value_steps(factor: Fraction = FULL) -> Iterator[Step]:
 # --- T2' itself, on every deterministic MDP with two states and two actions -----------------------
 
 
-def policy_values(next_state: Array, policy: Array, gamma: Fraction, r: Array) -> Array:
-    """V^policy = (I - g P)^-1 r_policy as linear expressions in the unknown rewards r."""
-    states = np.arange(2)
-    step = np.zeros((2, 2), dtype=int)
-    step[states, next_state[states, policy]] = 1
-    inverse = solve(
-        exact_array(np.eye(2, dtype=int)) - rational(gamma) * exact_array(step), exact_array(np.eye(2))
-    )
-    coefficients = np.array([number(fraction(entry)) for entry in inverse.flat], dtype=object).reshape(2, 2)
-    return coefficients @ r[states, policy]
+PAIRS = list(itertools.product(range(2), repeat=2))
+GPI = np.zeros(2, dtype=int)
+"""pi takes action 0 in both states: relabelling the actions of a state achieves that."""
 
 
-def sharp_steps(
-    of_values: bool, distance_factor: Fraction = FULL, epsilon_factor: Fraction = FULL
-) -> Iterator[Step]:
-    """T2' for Q (or V), for all real r, r_i and errors; the factors lower the constants of d and eps.
+class TwoStates:
+    """One gamma and one choice of next states: operators on Q as linear expressions."""
 
-    The GPI policy takes action 0 in both states: relabelling the actions of a state achieves that.
+    def __init__(self, gamma: Fraction, next_state: Array) -> None:
+        self.gamma, self.next_state = gamma, next_state
+        self.name = f"gamma = {gamma}, next states {next_state.reshape(-1).tolist()}"
+
+    def lookahead(self, r: Array, value: Array) -> Array:
+        """r + g value(s'): (2, 2), (2,) -> (2, 2)."""
+        return r + value[self.next_state] * number(self.gamma)
+
+    def value(self, policy: Array, r: Array) -> Array:
+        """V^policy = (I - g P)^-1 r_policy."""
+        states = np.arange(2)
+        step = np.zeros((2, 2), dtype=int)
+        step[states, self.next_state[states, policy]] = 1
+        one = exact_array(np.eye(2, dtype=int))
+        inverse = solve(one - rational(self.gamma) * exact_array(step), one)
+        coefficients = np.array([number(fraction(entry)) for entry in inverse.flat], dtype=object)
+        return coefficients.reshape(2, 2) @ r[states, policy]
+
+    def q(self, policy: Array, r: Array) -> Array:
+        return self.lookahead(r, self.value(policy, r))
+
+    def optimal(self, r: Array) -> tuple[Array, list[Formula]]:
+        """V* as unknowns, and what makes them so."""
+        value = reals("V*", 2)
+        return value, equal(value, max_over_last_axis(self.lookahead(r, value)))
+
+    def loss(self, of_values: bool, best: Array, r: Array) -> tuple[Array, Fraction]:
+        """V* - V^pi and 1/(1-g); or, of Q, g times both, since Q* - Q^pi is g (V* - V^pi)(s')."""
+        loss = best - self.value(GPI, r)
+        if of_values:
+            return loss, 1 / (1 - self.gamma)
+        return loss[self.next_state] * number(self.gamma), self.gamma / (1 - self.gamma)
+
+
+def every_two_states() -> Iterator[TwoStates]:
+    gammas = (Fraction(1, 2), Fraction(9, 10))
+    for gamma, successors in itertools.product(gammas, itertools.product(range(2), repeat=4)):
+        yield TwoStates(gamma, np.array(successors).reshape(2, 2))
+
+
+def is_optimal(q: Array, policy: Array) -> list[Formula]:
+    """That the policy is greedy on its own values."""
+    return at_most(q, q[[0, 1], policy][:, None])
+
+
+def sharp_steps(of_values: bool, coded: bool = False, **factors: Fraction) -> Iterator[Step]:
+    """T2' for Q (or V), for all real r, r_i and errors; `factors` of d, eps and rho lower their constants.
+
+    `coded` is T2'': GPI reads the values of a reward r' with |r - r'| <= rho, and the loss is under r.
     """
     r, r_i, error = reals("r", 2, 2), reals("r_i", 2, 2), reals("error", 2, 2)
-    d, eps = real("d"), real("eps")
-    near = [*within(r - r_i, d), *within(error, eps)]
-    for gamma, successors, policy in itertools.product(
-        (Fraction(1, 2), Fraction(9, 10)),
-        itertools.product(range(2), repeat=4),
-        itertools.product(range(2), repeat=2),
-    ):
-        g, next_state, pi_i = number(gamma), np.array(successors).reshape(2, 2), np.array(policy)
-
-        def q_of(reward: Array, value: Array, g: Any = g, next_state: Array = next_state) -> Array:
-            return reward + value[next_state] * g
-
-        optimal = reals("V*", 2)
-        source_q = q_of(r_i, policy_values(next_state, pi_i, gamma, r_i))
-        approximation = q_of(r, policy_values(next_state, pi_i, gamma, r)) + error
-        value = policy_values(next_state, np.zeros(2, dtype=int), gamma, r)
-        optimal_q = q_of(r, optimal)
-        loss = optimal - value if of_values else optimal_q - q_of(r, value)
-        constant = 2 / (1 - gamma) if of_values else 2 * gamma / (1 - gamma)
+    seen = reals("r'", 2, 2) if coded else r
+    d, eps, rho = (real(name) for name in ("d", "eps", "rho"))
+    near = [*within(seen - r_i, d), *within(error, eps), *(within(r - seen, rho) if coded else ())]
+    for case, policy in itertools.product(every_two_states(), map(np.array, PAIRS)):
+        best, is_best = case.optimal(r)
+        loss, constant = case.loss(of_values, best, r)
+        approximation = case.q(policy, seen) + error
+        terms = (("d", case.gamma, d), ("eps", 1, eps), *((("rho", 1, rho),) if coded else ()))
+        allowed = sum(number(2 * constant * scale * factors.get(name, FULL)) * x for name, scale, x in terms)
         yield entails(
-            f"gamma = {gamma}, next states {successors}, pi_i = {policy}",
+            f"{case.name}, pi_i = {policy.tolist()}",
             [
                 *near,
-                *equal(optimal, max_over_last_axis(optimal_q)),
-                *at_most(source_q, source_q[[0, 1], pi_i][:, None]),
+                *is_best,
+                *is_optimal(case.q(policy, r_i), policy),
                 *at_most(approximation[:, 1], approximation[:, 0]),
             ],
-            at_most(
-                loss,
-                number(constant * gamma * distance_factor) * d + number(constant * epsilon_factor) * eps,
-            ),
+            at_most(loss, allowed),
         )
 
 
-def all_sharp_steps(of_values: bool) -> list[Step]:
+def bound_proof(claim: str, of_values: bool, coded: bool, distance: str, scope: str) -> Proof:
+    """T2' or T2'', for V or Q; `distance` is what is written beside eps."""
     left, constant = ("||V* - V^pi||", "2/(1-g)") if of_values else ("||Q* - Q^pi||", "2g/(1-g)")
-    return [every(f"{left} <= {constant} (g d + eps)", sharp_steps(of_values))]
+    sentence = f"{left} <= {constant} ({distance} + eps)"
+    return proved(
+        claim, Method.SMT, lambda: [every(sentence, sharp_steps(of_values, coded))], scope,
+        *(broken(f"the constant of {name} lowered by 1/1000",
+                 partial(sharp_steps, of_values, coded, **{name: LOWERED}))
+          for name in ("d", "eps", *(("rho",) if coded else ()))),
+    )  # fmt: skip
 
 
 # --- Theorem 2 with both mends --------------------------------------------------------------------
@@ -352,15 +384,10 @@ PROOFS: tuple[Proof, ...] = (
     proved("thm2/step-value", Method.SMT, value_steps,
            "all values, errors and gamma; 2 actions; z3", _lowered(value_steps)),
     *(
-        proved(claim, Method.SMT, partial(all_sharp_steps, of_values),
-               "all real rewards and errors, every deterministic MDP with 2 states and 2 actions, one "
-               "source, ties included, gamma in {1/2, 9/10}; z3. Every MDP: by the steps thm2/step-*; "
-               "none of "
-               "them mentions features, so Phi may be any space on which R xi is integrable",
-               broken("the constant of d lowered by 1/1000",
-                      partial(sharp_steps, of_values, distance_factor=LOWERED)),
-               broken("the constant of eps lowered by 1/1000",
-                      partial(sharp_steps, of_values, epsilon_factor=LOWERED)))
+        bound_proof(claim, of_values, False, "g d",
+                    "all real rewards and errors, every deterministic MDP with 2 states and 2 actions, one "
+                    "source, ties included, gamma in {1/2, 9/10}; z3. Every MDP: by the steps thm2/step-*; "
+                    "none of them mentions features, so Phi may be any space on which R xi is integrable")
         for claim, of_values in (("thm2/sharp", False), ("thm2/sharp-value", True))
     ),
     proved("thm2/corrected", Method.SMT, corrected_steps,

@@ -11,13 +11,14 @@ what refutes must not refute the mended statement.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 
-from proofs_checks.proof import Broken, Proof
+from proofs_checks.argument import Broken, Proof
 from sfr_theory.arithmetic import Array
 from sfr_theory.check_convergence import CHECKS
 from sfr_theory.checks import gpi_learning, hysteresis, model_based, operators
@@ -44,13 +45,10 @@ class ConstantSteps(Settings):
 
 
 def _constant_steps(claim: str) -> Broken:
-    """The check itself with constant step sizes must not support the claim."""
-
-    def is_not_supported() -> bool:
-        result = CHECKS[claim].run(ConstantSteps(**asdict(SETTINGS)))
-        return result.verdict is not Verdict.SUPPORTED
-
-    return Broken("with constant step sizes it converges, too, on the same paths", is_not_supported)
+    return Broken(
+        "with constant step sizes it converges, too, on the same paths",
+        _not(Verdict.SUPPORTED, lambda: CHECKS[claim].run(ConstantSteps(**asdict(SETTINGS)))),
+    )
 
 
 def _clock_per_pair_converges() -> bool:
@@ -60,31 +58,13 @@ def _clock_per_pair_converges() -> bool:
     return bool(error < (details["optimal"] - details["limit"]) / 2)
 
 
-def _learning_stored_values_are_safe() -> bool:
-    """The check itself, with stored policies that learn where it has frozen ones: nothing misleads."""
-    result = gpi_learning.covered_by_theorem_1(SETTINGS, frozen=Harmonic())
-    return result.verdict is Verdict.INCONCLUSIVE
-
-
 def _at_a_fixed_policy(mdp: FiniteMDP, reward: Array, xi: Array) -> Array:
     return bellman_xi_policy(mdp, np.zeros(mdp.num_states, dtype=int), xi)
 
 
-def _fixed_policies_do_not_jump() -> bool:
-    result = operators.discontinuity(SETTINGS, _at_a_fixed_policy)
-    return result.verdict is Verdict.INCONCLUSIVE
-
-
-def _agreeing_values_do_not_raise_the_variance() -> bool:
-    """The check itself, with V(s') = 2e where it has -2e: nothing needs an assumption any more."""
-    result = model_based.variance(SETTINGS, next_value=-model_based.OPPOSED)
-    return result.verdict is not Verdict.NEEDS_ASSUMPTION
-
-
-def _lowered_constant_is_refuted() -> bool:
-    """The check itself, with the constant lowered; the sharp example is beyond it."""
-    result = gpi_learning.frozen_limit(SETTINGS, constant=Fraction(99, 100))
-    return result.verdict is Verdict.REFUTED
+def _not(verdict: Verdict, check: Callable[[], CheckResult]) -> Callable[[], bool]:
+    """The check itself, with what its variant changes, must not find this."""
+    return lambda: check().verdict is not verdict
 
 
 def _proof(claim: str, variant: Broken, slow: bool = False) -> Proof:
@@ -93,30 +73,36 @@ def _proof(claim: str, variant: Broken, slow: bool = False) -> Proof:
 
 PROOFS: tuple[Proof, ...] = (
     _proof("prop2/txi-contraction",
-           Broken("the operator of a fixed policy jumps", _fixed_policies_do_not_jump)),
+           Broken("the operator of a fixed policy jumps",
+                  _not(Verdict.REFUTED, partial(operators.discontinuity, SETTINGS, _at_a_fixed_policy)))),
     _proof("thm1/printed", Broken("a clock for each pair fails on the same path", _clock_per_pair_converges)),
     _proof("thm1/corrected", _constant_steps("thm1/corrected"), slow=True),
     _proof("thm1/pointwise", _constant_steps("thm1/pointwise"), slow=True),
     _proof("mb/unbiased",
            Broken("it is biased at beta = 1",
-                  lambda: model_based.unbiased(SETTINGS, [Fraction(1)]).verdict is Verdict.INCONCLUSIVE)),
+                  _not(Verdict.REFUTED, partial(model_based.unbiased, SETTINGS, [Fraction(1)])))),
     _proof("mb/beta-zero",
            Broken("with beta = 1/10 it ends there, too",
-                  lambda: model_based.beta_zero(SETTINGS, 0.1).verdict is Verdict.INCONCLUSIVE)),
+                  _not(Verdict.REFUTED, partial(model_based.beta_zero, SETTINGS, 0.1)))),
     _proof("thm1/hysteresis",
            Broken("with constant step sizes it converges, too",
-                  lambda: hysteresis.converges(SETTINGS, CONTROL).verdict is not Verdict.SUPPORTED),
+                  _not(Verdict.SUPPORTED, partial(hysteresis.converges, SETTINGS, CONTROL))),
            slow=True),
     _proof("thm1-thm2/hysteresis",
            Broken("without the rule eps_R tends to 0, too",
-                  lambda: hysteresis.feeds_transfer(SETTINGS, keep=False).verdict is not Verdict.SUPPORTED),
+                  _not(Verdict.SUPPORTED, partial(hysteresis.feeds_transfer, SETTINGS, keep=False))),
            slow=True),
     _proof("mb/convergence", _constant_steps("mb/convergence"), slow=True),
     _proof("mb/variance",
            Broken("next values that agree with the reward raise it, too",
-                  _agreeing_values_do_not_raise_the_variance)),
+                  _not(Verdict.NEEDS_ASSUMPTION,
+                       partial(model_based.variance, SETTINGS, -model_based.OPPOSED)))),
     _proof("gpi-learning/covered-by-theorem-1",
-           Broken("stored values that learn mislead, too", _learning_stored_values_are_safe)),
+           Broken("stored values that learn mislead, too",
+                  _not(Verdict.NEEDS_ASSUMPTION,
+                       partial(gpi_learning.covered_by_theorem_1, SETTINGS, Harmonic())))),
     _proof("gpi-learning/frozen-limit",
-           Broken("g eta/(1-g)^2 lowered by 1/100", _lowered_constant_is_refuted), slow=True),
+           Broken("g eta/(1-g)^2 lowered by 1/100",
+                  lambda: gpi_learning.frozen_limit(SETTINGS, Fraction(99, 100)).verdict is Verdict.REFUTED),
+           slow=True),
 )  # fmt: skip

@@ -31,74 +31,71 @@ import numpy as np
 import sympy
 from sympy import Expr, Rational
 
-from proofs_checks.argument import Step, broken, every, proved, refuted
-from proofs_checks.proof import Proof
-from proofs_checks.symbolic import identity, joint_kernel, unknowns, with_last_probability
+from proofs_checks.argument import Proof, Step, broken, every, proved, refuted
+from proofs_checks.symbolic import Polynomial, identity, joint_kernel, unknowns, with_last_probability
 from sfr_theory.arithmetic import Array
 from sfr_theory.claims import Method
 
 # --- Theorem 1, path by path ----------------------------------------------------------------------
 
 
-def xi_update(
-    xi: Array, at: tuple[int, int], bootstrap: tuple[int, int], estimate: Array, rate: Array, gamma: Array
+Pair = tuple[int, int]
+PAIRS: tuple[Pair, ...] = tuple(itertools.product(range(2), range(2)))
+
+
+def td_update(
+    values: Array, at: Pair, bootstrap: Pair, cumulant: Array, rate: Polynomial, gamma: Polynomial
 ) -> Array:
-    """eqn:xi_learning: `at` = (s_t, a_t), `bootstrap` = (s_{t+1}, abar)."""
-    updated = xi.copy()
-    updated[at] = xi[at] * (1 - rate) + (estimate + gamma * xi[bootstrap]) * rate[()]
+    """eqn:xi_learning, and eq:q_learning with gamma in its place: `at` = (s_t, a_t), then (s_{t+1}, abar)."""
+    updated = values.copy()
+    updated[at] = values[at] * (1 - rate) + (cumulant + values[bootstrap] * gamma) * rate
     return updated
 
 
-def q_update(
-    q: Array, at: tuple[int, int], bootstrap: tuple[int, int], reward: Array, rate: Array, gamma: Array
-) -> Array:
-    """eq:q_learning with gamma in its place."""
-    updated = q.copy()
-    updated[at] = q[at] * (1 - rate[()]) + (reward + gamma[()] * q[bootstrap]) * rate[()]
+def linear_update(
+    theta: Array, at: tuple[int, Array], bootstrap: tuple[int, Array], cumulant: Array, rate: Array,
+    gamma: Array,
+) -> Array:  # fmt: skip
+    """Semi-gradient TD of linear values theta_a x, (A, D, X): `at` = (a_t, x_t), then (abar, x_{t+1})."""
+    (action, state), (next_action, following) = at, bootstrap
+    error = cumulant + theta[next_action] @ following * gamma - theta[action] @ state
+    updated = theta.copy()
+    updated[action] = theta[action] + np.outer(error, state) * rate
     return updated
 
 
 def pathwise_steps(read_with: str = "R") -> Iterator[Step]:
     free = unknowns(gamma=(), alpha=(), R=(3,), R_other=(3,), xi=(2, 2, 3), estimate=(3,))
-    gamma, alpha, reward, xi = free["gamma"], free["alpha"], free["R"], free["xi"]
-    read = free[read_with]
-    pairs = tuple(itertools.product(range(2), repeat=2))
+    rates = free["alpha"][()], free["gamma"][()]
+    reward, xi, read = free["R"], free["xi"], free[read_with]
 
-    def commutes(at: tuple[int, int], bootstrap: tuple[int, int]) -> Step:
-        learned = xi_update(xi, at, bootstrap, free["estimate"], alpha, gamma)
-        twin = q_update(xi @ read, at, bootstrap, free["estimate"] @ reward, alpha, gamma)
+    def commutes(at: Pair, bootstrap: Pair) -> Step:
+        learned = td_update(xi, at, bootstrap, free["estimate"], *rates)
+        twin = td_update(xi @ read, at, bootstrap, free["estimate"] @ reward, *rates)
         return identity(f"(s, a) = {at}, (s', abar) = {bootstrap}", learned @ read, twin)
 
     yield every(
         "sum R (one update of xi) = one Q-learning update of sum R xi with reward sum R p^",
-        itertools.starmap(commutes, itertools.product(pairs, repeat=2)),
+        itertools.starmap(commutes, itertools.product(PAIRS, repeat=2)),
     )
     indicators = np.eye(3, dtype=int)
     yield identity("sum R 1_{phi_t} = R(phi_t) = r_t: the model-free update", indicators @ reward, reward)
 
 
 def code_steps(read_with: str = "w") -> Iterator[Step]:
-    """One update of theta (A, D, S) at (s, a, s', abar), read by w, against that of w . theta (A, S)."""
+    """One update of theta (A, D, S) at (s, a, s', abar), read by w, against that of w . theta (A, 1, S)."""
     free = unknowns(gamma=(), alpha=(), w=(2,), w_other=(2,), z=(2,), theta=(2, 2, 2), s=(2,), after=(2,))
-    gamma, alpha, theta, state = free["gamma"], free["alpha"], free["theta"], free["s"]
-    read = free[read_with]
+    rates, theta, read = (free["alpha"], free["gamma"]), free["theta"], free[read_with][None]
 
     def commutes(action: int, bootstrap: int) -> Step:
-        error = free["z"] + theta[bootstrap] @ free["after"] * gamma - theta[action] @ state
-        learned = theta.copy()
-        learned[action] = theta[action] + np.outer(error, state) * alpha
-        scalar = np.array([read @ weights for weights in theta])
-        scalar_error = free["w"] @ free["z"] + scalar[bootstrap] @ free["after"] * gamma[()]
-        scalar_error -= scalar[action] @ state
-        twin = scalar.copy()
-        twin[action] = scalar[action] + state * alpha * np.array(scalar_error)
-        return identity(
-            f"a = {action}, abar = {bootstrap}", np.array([read @ weights for weights in learned]), twin
-        )
+        places = (action, free["s"]), (bootstrap, free["after"])
+        learned = linear_update(theta, *places, free["z"], *rates)
+        twin = linear_update(read @ theta, *places, free["w"][None] @ free["z"], *rates)
+        return identity(f"a = {action}, abar = {bootstrap}", read @ learned, twin)
 
     yield every(
         "w . (one TD update of theta on z) = one TD update of w . theta on the reward w . z",
-        itertools.starmap(commutes, itertools.product(range(2), repeat=2)),
+        itertools.starmap(commutes, PAIRS),
     )
 
 

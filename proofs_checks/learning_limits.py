@@ -23,8 +23,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from proofs_checks.argument import Step, broken, proved
-from proofs_checks.proof import Proof
+from proofs_checks.argument import Proof, Step, broken, proved
 from proofs_checks.smt import at_most, discount, entails, maximum, number, real, reals
 from sfr_theory.claims import Method
 

@@ -2,13 +2,13 @@
 
 A proof counts only if each broken variant beside it is rejected by the same machinery; otherwise the entry is
 INCONCLUSIVE. The same holds where a proof raises, or says more than its method can. Entries whose proof was
-left out (--fast) or could not run (no z3) are NOT CHECKED with that reason; this is reported, and is not a
-failure. Every other verdict that differs from what the catalogue expects is a failure.
+left out (--fast) are NOT CHECKED with that reason; this is reported, and is not a failure. Every other
+verdict that differs from what the catalogue expects is a failure.
 
 A claim that rests on others (`depends_on`) is PROVED only if all of them are, in the same run: `settle`
 follows the chain, so that a step that fails takes with it whatever was built on it.
 
-What Coq has checked, most of it for all finite sizes, rests on nothing else (`machine_checked`); where it did
+What Coq has checked, most of it for all finite sizes, rests on nothing else (`coq.findings`); where it did
 not run, the entry says what the other proof covers and no more.
 
 Verdicts on experiments are computed from the published tables (`sfr_theory.empirical`).
@@ -37,8 +37,7 @@ from typing import Any
 from rich.table import Table
 
 import proofs_checks
-from proofs_checks import coq, smt
-from proofs_checks.proof import Proof
+from proofs_checks.argument import Proof
 from sfr_theory import empirical
 from sfr_theory.catalogue import CATALOGUE, EXPERIMENTS, SECTIONS, UNCHECKED
 from sfr_theory.claims import (
@@ -52,11 +51,11 @@ from sfr_theory.claims import (
     claims_html,
     errors,
     head,
+    markdown_cell,
     outcome_table,
 )
 from sfr_theory.errors import InputError
 
-Z3_INSTALL = "pip install z3-solver"
 RESULTS = Path("results")
 
 
@@ -167,7 +166,7 @@ def run(
     formal: Mapping[str, CheckResult] | None = None,
 ) -> list[Outcome]:
     """Run the proofs of these claims, then settle what rests on what; `advance` is called after each."""
-    proofs, has_z3 = collect(), smt.is_available()
+    proofs = collect()
     outcomes: dict[str, Outcome] = {}
     claims = tuple(claims)
     decided = from_results(results) if set(claims) & set(EXPERIMENTS.claims) else {}
@@ -180,14 +179,11 @@ def run(
             outcomes[claim.id] = Outcome(claim, CheckResult(Verdict.NOT_CHECKED, reason), None)
         elif fast and proof.slow:
             outcomes[claim.id] = _skipped(claim, Skipped.FAST, "left out by --fast")
-        elif proof.needs_z3 and not has_z3:
-            missing = f"needs z3, which is not installed: {Z3_INSTALL}"
-            outcomes[claim.id] = _skipped(claim, Skipped.NO_Z3, missing)
     advance(len(outcomes))
     # The long ones first, so that no worker is left with one at the end.
     waiting = sorted(
         (claim.id for claim in claims if claim.id not in outcomes),
-        key=lambda name: (not proofs[name].slow, not proofs[name].needs_z3),
+        key=lambda name: (not proofs[name].slow, proofs[name].method is not Method.SMT),
     )
     for outcome in _outcomes(waiting, workers):
         outcomes[outcome.claim.id] = outcome
@@ -213,11 +209,6 @@ def _outcomes(names: list[str], workers: int) -> Iterable[Outcome]:
                 died = "a process that ran proofs died, perhaps because memory ran out; try --workers 1"
                 claim = CATALOGUE[submitted[done]]
                 yield Outcome(claim, CheckResult(Verdict.INCONCLUSIVE, died), None)
-
-
-def machine_checked(claims: Iterable[Claim]) -> Mapping[str, CheckResult]:
-    """What Coq found of these claims in this run, by id; nothing where it is not installed."""
-    return coq.findings({claim.id for claim in claims})
 
 
 def _also_in_coq(outcome: Outcome, formal: CheckResult) -> Outcome:
@@ -286,11 +277,6 @@ def table(outcomes: Iterable[Outcome], in_full: bool) -> Table:
     return outcome_table("Claims of the paper", rows, in_full)
 
 
-def _markdown_cell(text: str) -> str:
-    """Text inside a table cell: no markup but what we write, no line breaks."""
-    return "".join(f"\\{c}" if c in "\\`*_[]<>|#~$" else c for c in text.replace("\n", " "))
-
-
 def to_markdown(outcomes: Iterable[Outcome]) -> str:
     """The ledger as a page."""
     outcomes = tuple(outcomes)
@@ -303,7 +289,7 @@ def to_markdown(outcomes: Iterable[Outcome]) -> str:
         "Below a claim stands the label in the paper's source where it is stated, or that it is ours: a",
         "correction, a step of a proof, or what the paper does not say but one may be led to believe.",
         "",
-        *(f"- {_markdown_cell(line)}" for line in head(as_json(outcomes))),
+        *(f"- {markdown_cell(line)}" for line in head(as_json(outcomes))),
     ]
     for title, listed in in_sections(outcomes):
         lines += [
@@ -318,11 +304,11 @@ def to_markdown(outcomes: Iterable[Outcome]) -> str:
             place = claim.label or claim.about
             cells = (
                 f"`{claim.id}` <br>{claim.place.replace(place, f'`{place}`') if place else claim.place}",
-                _markdown_cell(claim.sentence),
+                markdown_cell(claim.sentence),
                 f"**{result.verdict.value}**" + ("" if outcome.as_expected else " (unexpected)"),
                 "" if outcome.method is None else outcome.method.label,
-                _markdown_cell(result.evidence),
-                _markdown_cell(result.scope),
+                markdown_cell(result.evidence),
+                markdown_cell(result.scope),
             )
             lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"

@@ -22,8 +22,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from proofs_checks.argument import Step, broken, every, incomplete, proved, refuted
-from proofs_checks.proof import Proof
+from proofs_checks.argument import Proof, Step, broken, every, incomplete, proved, refuted
+from proofs_checks.learning_identities import PAIRS, linear_update, td_update
 from proofs_checks.symbolic import identity, symbolic_mdp, unknowns
 from sfr_theory.arithmetic import Array, exact_array
 from sfr_theory.claims import Method
@@ -55,23 +55,16 @@ def equivalence_steps(linear: bool = True) -> Iterator[Step]:
     reward = phi @ w if linear else free["R"]
     psi = xi @ phi
     yield identity("xi under R_i and psi = sum_phi xi phi under w_i have the same Q", xi @ reward, psi @ w)
-    pairs = tuple(itertools.product(range(2), repeat=2))
-
-    def updated(values: Array, cumulant: Array, at: tuple[int, ...], bootstrap: tuple[int, ...]) -> Array:
-        rate, target = free["alpha"][()], cumulant + values[bootstrap] * free["gamma"][()]
-        changed = values.copy()
-        changed[at] = values[at] * (1 - rate) + target * rate
-        return changed
-
+    rates = free["alpha"][()], free["gamma"][()]
     yield every(
         "sum_phi (one update of xi) phi = one update of psi with the feature sum_phi p^ phi",
         (
             identity(
                 f"(s, a) = {at}, (s', abar) = {bootstrap}",
-                updated(xi, estimate, at, bootstrap) @ phi,
-                updated(psi, estimate @ phi, at, bootstrap),
+                td_update(xi, at, bootstrap, estimate, *rates) @ phi,
+                td_update(psi, at, bootstrap, estimate @ phi, *rates),
             )
-            for at, bootstrap in itertools.product(pairs, repeat=2)
+            for at, bootstrap in itertools.product(PAIRS, repeat=2)
         ),
     )
 
@@ -104,27 +97,17 @@ def linear_image_steps(psi_rate: int = 1) -> Iterator[Step]:
     `psi_rate` is psi's learning rate in units of that of xi.
     """
     free = unknowns(gamma=(), alpha=(), phi=(3, 2), theta=(2, 3, 2), x=(2,), following=(2,), estimate=(3,))
-    phi, theta, alpha, gamma = free["phi"], free["theta"], free["alpha"][()], free["gamma"][()]
+    phi, theta, alpha, gamma = free["phi"], free["theta"], free["alpha"], free["gamma"]
 
-    def updated(weights: Array, cumulant: Array, bootstrap: int, rate: Array) -> Array:
-        error = cumulant + (weights[bootstrap] @ free["following"]) * gamma - weights[0] @ free["x"]
-        changed = weights.copy()
-        changed[0] = weights[0] + error[:, None] * free["x"][None, :] * rate
-        return changed
-
-    def image(weights: Array) -> Array:
-        return np.stack([phi.T @ weights[action] for action in range(2)])
+    def commutes(bootstrap: int) -> Step:
+        places = (0, free["x"]), (bootstrap, free["following"])
+        image = phi.T @ linear_update(theta, *places, free["estimate"], alpha, gamma)
+        psi = linear_update(phi.T @ theta, *places, free["estimate"] @ phi, alpha * psi_rate, gamma)
+        return identity(f"abar = {bootstrap}", image, psi)
 
     yield every(
         "sum_phi phi (one step of theta) = one step of W with the feature sum_phi p^ phi",
-        (
-            identity(
-                f"abar = {bootstrap}",
-                image(updated(theta, free["estimate"], bootstrap, alpha)),
-                updated(image(theta), free["estimate"] @ phi, bootstrap, alpha * psi_rate),
-            )
-            for bootstrap in range(2)
-        ),
+        map(commutes, range(2)),
     )
 
 

@@ -21,16 +21,16 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from functools import partial
 from math import prod
 
 import numpy as np
 import sympy
 
-from proofs_checks.argument import Step, broken, incomplete, proved, refuted
-from proofs_checks.proof import Proof
+from proofs_checks.argument import Proof, Step, broken, incomplete, proved, refuted
 from sfr_theory.arithmetic import Array, exact_array
 from sfr_theory.claims import Method
-from sfr_theory.mdp import FiniteMDP
+from sfr_theory.mdp import FiniteMDP, deterministic_mdp
 from sfr_theory.operators import bellman_q, expected_reward, greedy
 from sfr_theory.paper import OBJECT_AGENTS, OBJECT_GRID, RACER_GRID, RACER_RATES
 from sfr_theory.solve import optimal, policy_psi, policy_q
@@ -114,12 +114,9 @@ def listed_operator(mdp: FiniteMDP, reward: Array, q: Array) -> Array:
 
 def _deterministic_mdps() -> Iterator[FiniteMDP]:
     """Every deterministic MDP with two states, two actions and two features, gamma = 1/2."""
-    outcomes = list(itertools.product(range(2), range(2)))
-    for choice in itertools.product(outcomes, repeat=4):
-        kernel = np.zeros((2, 2, 2, 2), dtype=int)
-        for (state, action), (next_state, feature) in zip(outcomes, choice, strict=True):
-            kernel[state, action, next_state, feature] = 1
-        yield FiniteMDP(kernel, Fraction(1, 2))
+    tables = np.indices((2,) * 4).reshape(4, -1).T.reshape(-1, 2, 2)
+    for next_state, feature in itertools.product(tables, repeat=2):
+        yield deterministic_mdp(next_state, feature, Fraction(1, 2), np.eye(2))
 
 
 Operator = Callable[[FiniteMDP, Array, Array], Array]
@@ -137,9 +134,8 @@ def bootstrap_steps(operator: Operator) -> Iterator[Step]:
 
 def printed_bootstrap_facts(operator: Operator) -> Iterator[Step]:
     """Two states that lead to each other; action 0 pays in the first, action 1 in the second."""
-    kernel = np.zeros((2, 2, 2, 2), dtype=int)
-    kernel[0, 0, 1, 1] = kernel[0, 1, 1, 0] = kernel[1, 0, 0, 0] = kernel[1, 1, 0, 1] = 1
-    mdp, reward = FiniteMDP(kernel, Fraction(1, 2)), exact_array([0, 1])
+    mdp = deterministic_mdp([[1, 1], [0, 0]], [[1, 0], [0, 1]], Fraction(1, 2))
+    reward = exact_array([0, 1])
     q = optimal(mdp, reward).q
     image = operator(mdp, reward, q)
     yield Step(
@@ -183,8 +179,7 @@ def rate_facts(rates: list[Fraction]) -> Iterator[Step]:
 
 def decomposition_steps(reward: tuple[int, int]) -> Iterator[Step]:
     """One state; the actions emit phi = 1 and phi = 2, valued by `reward`; the policy takes the first."""
-    kernel = np.eye(2, dtype=int).reshape(1, 2, 1, 2)
-    mdp = FiniteMDP(kernel, Fraction(1, 2), np.array([[1], [2]]))
+    mdp = deterministic_mdp([[0, 0]], [[0, 1]], Fraction(1, 2), [[1], [2]])
     policy = np.zeros(1, dtype=int)
     psi, q = policy_psi(mdp, policy)[0, :, 0], policy_q(mdp, policy, exact_array(list(reward)))[0]
     yield Step(
@@ -199,12 +194,11 @@ def decomposition_steps(reward: tuple[int, int]) -> Iterator[Step]:
 POSITION, MEMORY, CONSTANT = 10 * 10, 12, 1
 
 
-def count_step(name: str, counted: int, printed: int) -> list[Step]:
-    return [Step(f"{name}: {counted} counted, {printed} printed", counted == printed)]
+def count_step(name: str, counted: int, printed: int, right: bool = True) -> list[Step]:
+    return [Step(f"{name}: {counted} counted, {printed} printed", (counted == printed) is right)]
 
 
-def miscount_fact(name: str, counted: int, printed: int) -> list[Step]:
-    return [Step(f"{name}: {counted} counted, {printed} printed", counted != printed)]
+miscount_fact = partial(count_step, right=False)
 
 
 def names_facts(grid: set[str]) -> list[Step]:

@@ -22,14 +22,17 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import sympy
+from numpy.polynomial.polynomial import polyadd, polyint, polysub, polyval
 from scipy.optimize import linprog
 
-from proofs_checks.argument import Step, broken, incomplete, proved, refuted
-from proofs_checks.proof import Proof
+from proofs_checks.argument import Proof, Step, broken, incomplete, proved, refuted
+from sfr_theory.arithmetic import Array
 from sfr_theory.claims import Method
 
 OBJECTS = ((1, 0, 1, 0), (1, 0, 0, 1), (0, 1, 1, 0), (0, 1, 0, 1))
@@ -39,35 +42,21 @@ LEVELS = tuple(Fraction(k, 4) for k in range(8))
 """The borders of the paper's seven levels: 0, 1/4, ..., 7/4."""
 NUMERATORS, DENOMINATOR = (8131, 7789, 7171, 6349, 5395, 4381, 3379), 49152
 
-Polynomial = list[Fraction]
-"""Coefficients by power, in the coordinate t in [0, 1) of a unit interval."""
+
+def interaction(values: Sequence[Any]) -> Any:
+    """D of four numbers of any kind."""
+    return sum(c * value for c, value in zip(INTERACTION, values, strict=True))
 
 
-def _value(polynomial: Polynomial, t: Fraction) -> Fraction:
-    return sum((c * t**k for k, c in enumerate(polynomial)), Fraction(0))
-
-
-def _primitive(polynomial: Polynomial) -> Polynomial:
-    return [Fraction(0), *(c / (k + 1) for k, c in enumerate(polynomial))]
-
-
-def sum_of_uniforms_density(count: int) -> list[Polynomial]:
-    """f_count as one polynomial for each of the intervals [0, 1), ..., [count-1, count)."""
-    pieces: list[Polynomial] = [[Fraction(1)]]
+def sum_of_uniforms_density(count: int) -> list[Array]:
+    """f_count on [0, 1), ..., [count-1, count): coefficients by power of the coordinate t in [0, 1)."""
+    nothing, pieces = np.array([Fraction(0)]), [np.array([Fraction(1)])]
     for _ in range(count - 1):
         # On [k, k+1): the rest of piece k-1 from t to 1, plus piece k from 0 to t.
-        before = [[Fraction(0)], *pieces]
-        after = [*pieces, [Fraction(0)]]
-        merged = []
-        for left, right in zip(before, after, strict=True):
-            rest, start = _primitive(left), _primitive(right)
-            piece = [
-                (start[k] if k < len(start) else Fraction(0)) - (rest[k] if k < len(rest) else Fraction(0))
-                for k in range(max(len(start), len(rest)))
-            ]
-            piece[0] += _value(rest, Fraction(1))
-            merged.append(piece)
-        pieces = merged
+        before, after = (list(map(polyint, row)) for row in ([nothing, *pieces], [*pieces, nothing]))
+        pieces = [
+            polysub(polyadd(start, [rest.sum()]), rest) for rest, start in zip(before, after, strict=True)
+        ]
     return pieces
 
 
@@ -76,7 +65,7 @@ def sum_of_uniforms_cdf(count: int, x: Fraction) -> Fraction:
     total = Fraction(0)
     for k, piece in enumerate(sum_of_uniforms_density(count)):
         upper = min(max(x - k, Fraction(0)), Fraction(1))
-        total += _value(_primitive(piece), upper)
+        total += polyval(upper, polyint(piece))
     return total
 
 
@@ -121,7 +110,7 @@ def _level_steps(numerators: tuple[int, ...]) -> list[Step]:
 
 def _largest_mean_error(rewards: tuple[int, ...], features: int) -> Fraction:
     """The least mean absolute error of a linear model of these four rewards, by the formula |D|/features."""
-    return Fraction(abs(sum(c * r for c, r in zip(INTERACTION, rewards, strict=True))), features)
+    return Fraction(abs(interaction(rewards)), features)
 
 
 def _formula_steps() -> list[Step]:
@@ -131,15 +120,14 @@ def _formula_steps() -> list[Step]:
     errors = [
         r - sum(f * w for f, w in zip(x, weights, strict=True)) for r, x in zip(rewards, OBJECTS, strict=True)
     ]
-    interaction = sum(c * r for c, r in zip(INTERACTION, rewards, strict=True))
-    combined = sum(c * e for c, e in zip(INTERACTION, errors, strict=True))
+    d = interaction(rewards)
     exact_on_three = sympy.solve(errors[1:], weights[1:], dict=True)[0]
     corner = sympy.expand(errors[0].subs(exact_on_three))
     samples = np.random.default_rng(7).uniform(-1, 1, size=(20, 4))
     programme = [least_absolute_error(row) for row in samples]
     return [
-        Step("e_2 - e_3 - e_4 + e_5 = D for every linear model", sympy.expand(combined - interaction) == 0),
-        Step("a model that is exact on three objects has the error D on the fourth", corner == interaction),
+        Step("e_2 - e_3 - e_4 + e_5 = D for every linear model", sympy.expand(interaction(errors) - d) == 0),
+        Step("a model that is exact on three objects has the error D on the fourth", corner == d),
         Step(
             "a linear programme finds the same least sum (20 random rewards, to 1e-9)",
             bool(np.allclose(programme, np.abs(samples @ INTERACTION), atol=1e-9, rtol=0)),
@@ -180,10 +168,9 @@ def _sum_steps(largest_level: Fraction) -> list[Step]:
 
 def _not_linear_facts(linear: tuple[Fraction, ...]) -> list[Step]:
     """Some of the sampled reward functions are linear: this one."""
-    interaction = sum(c * r for c, r in zip(INTERACTION, linear, strict=True))
     return [
         *_formula_steps(),
-        Step(f"R = ({', '.join(map(str, linear))}) has D = 0 and is linear", interaction == 0),
+        Step(f"R = ({', '.join(map(str, linear))}) has D = 0 and is linear", interaction(linear) == 0),
         Step("P(D = 0) = 0: the density of D has no atom", probability_within(Fraction(0)) == 0),
     ]
 

@@ -24,9 +24,8 @@ from collections.abc import Iterator
 import numpy as np
 import sympy
 
-from proofs_checks.argument import Step, broken, refuted
+from proofs_checks.argument import Broken, Proof, Step, broken, refuted
 from proofs_checks.learning_claims import run
-from proofs_checks.proof import Broken, Proof
 from proofs_checks.symbolic import Expression, is_nonnegative, vanishes
 from sfr_theory.arithmetic import exact_array, fraction
 from sfr_theory.checks import theorem_1

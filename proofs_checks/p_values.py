@@ -19,18 +19,10 @@ from functools import cache
 import numpy as np
 from scipy.stats import mannwhitneyu
 
-from proofs_checks.argument import Step, broken, proved, refuted
-from proofs_checks.proof import Broken, Proof
+from proofs_checks.argument import Broken, Proof, Step, broken, proved, refuted
 from sfr_theory.arithmetic import Array
 from sfr_theory.claims import Method
-from sfr_theory.paper import (
-    BELOW,
-    DIGITS,
-    REPETITIONS,
-    SIGNIFICANT,
-    TABLES,
-    is_significant,
-)
+from sfr_theory.paper import BELOW, DIGITS, REPETITIONS, SIGNIFICANT, TABLES, is_significant
 
 
 def samples_with_statistic(u: int, first: int, second: int) -> tuple[Array, Array]:

@@ -8,12 +8,11 @@ solution (it is refuted, and the solution is the counterexample), or gives up wi
 The polynomial queries are small on purpose: an inequality with a symbolic kernel is stated for one row
 p(. | s, a) at a time, since a row is all that one entry of T Q depends on.
 
-z3 may be missing (it comes with the base install): only functions of this module import it, when called.
+Only functions of this module import z3, when called: everything can be imported without it.
 """
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
@@ -27,11 +26,6 @@ TIMEOUT_SECONDS = 30
 
 Formula = Any
 """A z3 expression."""
-
-
-def is_available() -> bool:
-    """Whether z3 is installed."""
-    return importlib.util.find_spec("z3") is not None
 
 
 def real(name: str) -> Formula:

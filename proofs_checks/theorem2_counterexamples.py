@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from proofs_checks.argument import Step, broken, incomplete
+from proofs_checks.argument import Broken, Proof, Step, broken, incomplete
 from proofs_checks.counterexamples import (
     ABSOLUTE_NORM,
     ABSOLUTE_NORM_TIE,
@@ -30,7 +30,6 @@ from proofs_checks.counterexamples import (
     refutation,
     worst_terms,
 )
-from proofs_checks.proof import Broken, Proof
 from sfr_theory.claims import CheckResult, Method, Verdict
 from sfr_theory.files import load_problem
 from sfr_theory.operators import q_from_xi

@@ -13,15 +13,14 @@ states, two actions and one source.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 
 import numpy as np
 import sympy
 
-from proofs_checks.argument import Step, broken, every, proved, proves
-from proofs_checks.proof import Broken, Proof
+from proofs_checks.argument import Broken, Proof, Step, broken, every, proved, proves
 from proofs_checks.symbolic import Expression, is_nonnegative, vanishes
 from sfr_theory import check_tightness as tightness
 from sfr_theory.claims import CheckResult, Method, Verdict
@@ -101,55 +100,37 @@ def closed_form_steps(
     yield Step("Q*(0, stay) - Q^pi(0, stay) = g times that", vanishes(best_q[0, 0] - gpi_q[0, 0] - g * right))
 
 
-@dataclass(frozen=True)
-class Attained:
-    """Which part of the family attains T2': states, (d, eps) as unknowns, and (d, eps) to compute with."""
+ZERO, ONE, SOME = Fraction(0), Fraction(1), Fraction(1, 1000)
 
-    states: int
-    unknowns: tuple[Expression, Expression]
-    members: tuple[tuple[Fraction, Fraction], ...]
 
-    def steps(self, slack: Fraction = Fraction(0)) -> Iterator[Step]:
-        yield from closed_form_steps(self.states, *self.unknowns, sympy.Rational(slack))
+def attained(
+    claim: str, states: int, d: Expression, eps: Expression, *members: tuple[Fraction, Fraction]
+) -> Proof:
+    """That a part of the family attains T2': (d, eps) as unknowns, and members to compute with."""
 
-    def computed(self, slack: Fraction = Fraction(0)) -> CheckResult:
-        return tightness.check_attained(GAMMAS, self.members, self.states, slack)
+    def steps(slack: Fraction = ZERO) -> Iterator[Step]:
+        return closed_form_steps(states, d, eps, sympy.Rational(slack))
 
-    def check(self) -> CheckResult:
-        computed = self.computed()
-        agrees = Step(
-            f"solved anew: {computed.evidence}, {computed.scope}", computed.verdict is Verdict.SUPPORTED
-        )
-        d, eps = self.unknowns
+    def computed(slack: Fraction = ZERO) -> CheckResult:
+        return tightness.check_attained(GAMMAS, members, states, slack)
+
+    def check() -> CheckResult:
+        found = computed()
+        agrees = Step(f"solved anew: {found.evidence}, {found.scope}", found.verdict is Verdict.SUPPORTED)
         return proves(
-            [*self.steps(), agrees],
-            f"(d, eps) = ({d}, {eps}), all reals >= 0, and all gamma in [0, 1); {self.states} "
-            f"state{'s' if self.states > 1 else ''}; symbolic. That nothing exceeds it: thm2/sharp and "
+            [*steps(), agrees],
+            f"(d, eps) = ({d}, {eps}), all reals >= 0, and all gamma in [0, 1); {states} "
+            f"state{'s' if states > 1 else ''}; symbolic. That nothing exceeds it: thm2/sharp and "
             f"thm2/sharp-value",
         )
 
-    @property
-    def broken(self) -> tuple[Broken, ...]:
-        slack = Fraction(1, 1000)
-        return (
-            broken("with slack 1/1000 the closed forms attain it, too", lambda: self.steps(slack)),
-            Broken(
-                "with slack 1/1000 the ratio is 1, too",
-                lambda: self.computed(slack).verdict is Verdict.REFUTED,
-            ),
-        )
-
-    def proof(self, claim: str) -> Proof:
-        return Proof(claim, Method.SYMBOLIC, self.check, self.broken)
+    return Proof(claim, Method.SYMBOLIC, check, (
+        broken("with slack 1/1000 the closed forms attain it, too", lambda: steps(SOME)),
+        Broken("with slack 1/1000 the ratio is 1, too", lambda: computed(SOME).verdict is Verdict.REFUTED),
+    ))  # fmt: skip
 
 
-ZERO, ONE = Fraction(0), Fraction(1)
 D, EPS = sympy.symbols("d eps", nonnegative=True)
-BY_EPSILON = Attained(1, (sympy.Integer(0), EPS), ((ZERO, ONE),))
-BY_DISTANCE = Attained(2, (D, sympy.Integer(0)), ((ONE, ZERO),))
-JOINTLY = Attained(2, (D, EPS), tuple((ONE, proportion) for proportion in tightness.PROPORTIONS))
-
-
 K, SLACK, X, Y = sympy.symbols("k slack x y", positive=True)
 
 
@@ -191,9 +172,9 @@ def _would_notice(check: Callable[[list[tightness.TightnessRow]], CheckResult]) 
 
 
 PROOFS: tuple[Proof, ...] = (
-    BY_EPSILON.proof("tightness/sharp-attained-epsilon"),
-    BY_DISTANCE.proof("tightness/sharp-attained-distance"),
-    JOINTLY.proof("tightness/joint"),
+    attained("tightness/sharp-attained-epsilon", 1, sympy.Integer(0), EPS, (ZERO, ONE)),
+    attained("tightness/sharp-attained-distance", 2, D, sympy.Integer(0), (ONE, ZERO)),
+    attained("tightness/joint", 2, D, EPS, *((ONE, proportion) for proportion in tightness.PROPORTIONS)),
     proved("tightness/no-tie-limit", Method.SYMBOLIC, no_tie_steps,
            "all gamma in (0, 1), slack > 0, d > slack/g and eps > slack; as the slack tends to 0 the "
            "ratio tends "

@@ -20,19 +20,8 @@ import numpy as np
 import sympy
 from sympy import Expr, Rational, oo
 
-from proofs_checks.argument import Step, broken, every, proved, refuted
-from proofs_checks.proof import Proof
-from proofs_checks.smt import (
-    absolute,
-    at_most,
-    discount,
-    distribution,
-    entails,
-    number,
-    real,
-    reals,
-    within,
-)
+from proofs_checks.argument import Proof, Step, broken, every, proved, refuted
+from proofs_checks.smt import absolute, at_most, discount, distribution, entails, number, real, reals, within
 from proofs_checks.symbolic import (
     SymbolicMDP,
     identity,

@@ -231,14 +231,22 @@ def _value_loss(e: SolvedProblem) -> Array:
     return _value_loss_of(e, e.gpi_q, e.gpi_policy)
 
 
-def gpi_linear(e: SolvedProblem) -> BoundTerms:
-    """eq:gpi_guarantee, with GPI read under the nearest linear reward R_0."""
+def _linear_q_loss(e: SolvedProblem) -> Array:
+    return np.abs(e.optimal_q - q_from_xi(e.linear_gpi_xi, e.target)).max(axis=(-2, -1))
+
+
+def _read_as_linear(e: SolvedProblem) -> tuple[Array, Array, Array]:
+    """||r - r_0||, min_j ||r_0 - r_j|| and eps_{R_0}, of the linear reward R_0 that GPI reads."""
     linear = e.linear_reward[..., None, :]
-    left = np.abs(e.optimal_q - q_from_xi(e.linear_gpi_xi, e.target)).max(axis=(-2, -1))
     to_linear = np.abs(e.expected_target - e.expected(linear)).max(axis=(-2, -1))
     to_source = np.abs(e.expected(linear) - e.expected_rewards).max(axis=-1).min(axis=-1)
-    epsilon = value_seminorm(e.error, linear).max(axis=-1)
-    distance = to_linear + to_source
+    return to_linear, to_source, value_seminorm(e.error, linear).max(axis=-1)
+
+
+def gpi_linear(e: SolvedProblem) -> BoundTerms:
+    """eq:gpi_guarantee, with GPI read under the nearest linear reward R_0."""
+    to_linear, to_source, epsilon = _read_as_linear(e)
+    left, distance = _linear_q_loss(e), to_linear + to_source
     return _terms(e, left, distance, epsilon, 2 * (distance + epsilon) / (1 - e.gamma))
 
 
@@ -289,18 +297,14 @@ def thm2_sharp_value_affine(e: SolvedProblem) -> BoundTerms:
 
 
 def _code(e: SolvedProblem, left: Array, factor: Number) -> BoundTerms:
-    read = e.linear_reward[..., None, :]
-    rho = np.abs(e.expected_target - e.expected(read)).max(axis=(-2, -1))
-    to_source = np.abs(e.expected(read) - e.expected_rewards).max(axis=-1).min(axis=-1)
-    epsilon = value_seminorm(e.error, read).max(axis=-1)
+    rho, to_source, epsilon = _read_as_linear(e)
     distance = rho + e.gamma * to_source
     return _terms(e, left, distance, epsilon, factor * (distance + epsilon) / (1 - e.gamma))
 
 
 def thm2_code(e: SolvedProblem) -> BoundTerms:
     """T2'' for Q, the code being the feature vectors."""
-    left = np.abs(e.optimal_q - q_from_xi(e.linear_gpi_xi, e.target)).max(axis=(-2, -1))
-    return _code(e, left, 2 * e.gamma)
+    return _code(e, _linear_q_loss(e), 2 * e.gamma)
 
 
 def thm2_code_value(e: SolvedProblem) -> BoundTerms:

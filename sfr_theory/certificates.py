@@ -24,16 +24,11 @@ As Q*(s, a) - Q^pi(s, a) = g E[V*(s') - V^pi(s')], a bound on the loss of V is, 
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import numpy as np
 from scipy.optimize import linprog
 
-from sfr_theory.arithmetic import Array, Number, exact_array, float_array, is_exact
-from sfr_theory.programmes import block_diagonal
-
-LARGEST_DENOMINATOR = 10**6
-"""In rational arithmetic the multipliers of a programme are rounded to fractions with this denominator."""
+from sfr_theory.arithmetic import Array, Number, float_array, is_exact
+from sfr_theory.programmes import block_diagonal, rounded
 
 ENTRIES_AT_ONCE = 100_000
 """How many coefficients the solver gets as one programme; more would cost memory and save no time."""
@@ -73,8 +68,7 @@ def best_multipliers(gamma: Number, r: Array, source_r: Array, source_q: Array, 
         float_array((1 - gamma) * later / source_scale),
     )
     if is_exact(r):
-        rounded = [Fraction(value).limit_denominator(LARGEST_DENOMINATOR) for value in x.reshape(-1).tolist()]
-        x = exact_array(rounded).reshape(x.shape)
+        x = rounded(x)
     return x * scale[:, None] / source_scale
 
 

@@ -5,27 +5,18 @@ Each claim is checked by a function in `sfr_theory.checks`; this file selects, r
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Annotated, Any, NamedTuple
 
 import tyro
 
+from sfr_theory import cli
 from sfr_theory.checks import gpi_learning, hysteresis, model_based, operators, theorem_1
 from sfr_theory.checks.settings import Check, Settings
 from sfr_theory.claims import Skipped, outcome_table
-from sfr_theory.cli import (
-    EXIT_UNEXPECTED,
-    output_console,
-    progress,
-    require_writable,
-    run,
-    save_figure,
-    write_json,
-)
 from sfr_theory.errors import InputError
-from sfr_theory.learning import has_numba
 
 CHECKS: Mapping[str, Check] = {
     check.claim: check
@@ -74,7 +65,7 @@ def selected(prefixes: Sequence[str]) -> list[Check]:
 
 def main(options: Options) -> int:
     options.validate()
-    require_writable(options.json, plot=options.plot)
+    cli.require_writable(options.json, plot=options.plot)
     checks = selected(options.claim)
     for check in checks:
         if options.features < check.min_features:
@@ -84,15 +75,13 @@ def main(options: Options) -> int:
             )
     if options.plot:
         drawable([check.claim for check in checks])
-    if not has_numba():
-        print("Numba is not installed: same numbers, slower (pip install numba)", file=sys.stderr)
     outcomes = []
-    with progress(len(checks), "checking") as advance:
+    with cli.progress(len(checks), "checking") as advance:
         for check in checks:
             outcomes.append(check.outcome(options))
             advance(1)
 
-    console = output_console(options.json)
+    console = cli.output_console(options.json)
     console.print(outcome_table("Convergence of SFRQ-learning", outcomes))
     unexpected = [outcome.claim.id for outcome in outcomes if not outcome.as_expected]
     console.print(
@@ -109,155 +98,129 @@ def main(options: Options) -> int:
         )
     if options.json:
         claims = {outcome.claim.id: outcome.to_json() for outcome in outcomes}
-        write_json({"seed": options.seed, "gamma": options.gamma, "claims": claims}, options.json)
+        cli.write_json({"seed": options.seed, "gamma": options.gamma, "claims": claims}, options.json)
     if options.plot:
-        save_figure(draw({outcome.claim.id: outcome.result.details for outcome in outcomes}), options.plot)
-    return EXIT_UNEXPECTED if unexpected else 0
+        cli.save_figure(
+            draw({outcome.claim.id: outcome.result.details for outcome in outcomes}), options.plot
+        )
+    return cli.EXIT_UNEXPECTED if unexpected else 0
 
 
 # --- Figure: line styles and markers differ, not only colours (Okabe and Ito's palette) ---------
 
 BLACK, BLUE, GREEN, VERMILION = "#000000", "#0072B2", "#009E73", "#D55E00"
+CIRCLE, SQUARE, TRIANGLE = (
+    {"color": colour, "marker": marker, "markevery": 4}
+    for colour, marker in ((BLUE, "o"), (VERMILION, "s"), (GREEN, "^"))
+)
+SOLID, DASHED, DOTTED = (
+    {"color": colour, "linestyle": line}
+    for colour, line in ((BLUE, "-"), (VERMILION, (0, (4, 1))), (BLACK, ":"))
+)
 Details = Mapping[str, Mapping[str, Any]]
+Curve = tuple[str, Sequence[float], Sequence[float], Mapping[str, Any]]
+"""Label, x, y and style."""
 
 
-CIRCLE, SQUARE, TRIANGLE = (BLUE, "o"), (VERMILION, "s"), (GREEN, "^")
-SOLID, DASHED = (BLUE, "-"), (VERMILION, (0, (4, 1)))
+def _error(label: str, curve: Mapping[str, Any], style: Mapping[str, Any]) -> Curve:
+    return label, curve["steps"], curve["error"], style
 
 
-def _draw_errors(axes: Any, curves: Iterable[tuple[str, Mapping[str, Any], tuple[str, str]]]) -> None:
-    for label, curve, (colour, marker) in curves:
-        axes.loglog(curve["steps"], curve["error"], color=colour, marker=marker, markevery=4, label=label)
-
-
-def _draw_class_errors(axes: Any, details: Details) -> None:
+def _class_errors(details: Details) -> Iterator[Curve]:
     beta, model = next(iter(details["mb/convergence"]["curves"].items()))
     unbiased = details["thm1/corrected"]
-    styles = (
+    for name, curve, style in (
         ("known p", unbiased["known p"]["curve"], CIRCLE),
         ("indicator", unbiased["indicator"]["curve"], SQUARE),
         (f"one-step model, β = {beta}", model, TRIANGLE),
-    )
-    _draw_errors(axes, ((f"{name}: rate {curve['rate']:.2f}", curve, style) for name, curve, style in styles))
+    ):
+        yield _error(f"{name}: rate {curve['rate']:.2f}", curve, style)
     steps = model["steps"]
     late = [n for n in steps if n >= steps[-1] / 100]
     reference = [2 * model["error"][-1] * (n / steps[-1]) ** -0.5 for n in late]
-    axes.loglog(late, reference, color=BLACK, linestyle=":", label="reference: rate -1/2")
-    axes.legend(fontsize=8)
+    yield "reference: rate -1/2", late, reference, DOTTED
 
 
-def _draw_oscillation(axes: Any, details: Details) -> None:
-    oscillation = details["thm1/oscillation"]
-    for name, (colour, style) in (("deterministic", SOLID), ("stochastic", DASHED)):
-        curve = oscillation[name]
-        axes.semilogx(
-            curve["steps"], curve["xi"], color=colour, linestyle=style, label=rf"$\xi_n(t)$, {name}"
-        )
-    axes.set_ylim(bottom=-0.25)  # room for the legend
-    axes.legend(fontsize=8, loc="lower center", ncols=2)
+def _oscillation(details: Details) -> Iterator[Curve]:
+    for name, style in (("deterministic", SOLID), ("stochastic", DASHED)):
+        curve = details["thm1/oscillation"][name]
+        yield rf"$\xi_n(t)$, {name}", curve["steps"], curve["xi"], style
 
 
-def _draw_oscillation_error(axes: Any, details: Details) -> None:
-    oscillation = details["thm1/oscillation"]
-    for name, (colour, style) in (("deterministic", SOLID), ("stochastic", DASHED)):
-        curve = oscillation[name]
-        axes.loglog(curve["steps"], curve["error"], color=colour, linestyle=style, label=name)
-    axes.legend(fontsize=8)
+def _oscillation_error(details: Details) -> Iterator[Curve]:
+    for name, style in (("deterministic", SOLID), ("stochastic", DASHED)):
+        yield _error(name, details["thm1/oscillation"][name], style)
 
 
-def _draw_kept_actions(axes: Any, details: Details) -> None:
+def _kept_actions(details: Details) -> Iterator[Curve]:
     curves = details["thm1/hysteresis"]["example"]
-    for name, (colour, style) in (("without", DASHED), ("with", SOLID)):
-        label = rf"$\xi_n(t)$, {name} hysteresis"
-        axes.semilogx(curves["steps"], curves[name], color=colour, linestyle=style, label=label)
-    axes.set_ylim(bottom=-0.25)
-    axes.legend(fontsize=8, loc="lower center", ncols=2)
+    for name, style in (("without", DASHED), ("with", SOLID)):
+        yield rf"$\xi_n(t)$, {name} hysteresis", curves["steps"], curves[name], style
 
 
-def _draw_twins(axes: Any, details: Details) -> None:
+def _twins(details: Details) -> Iterator[Curve]:
     runs = details["thm1/hysteresis"]
-    _draw_errors(axes, (
-        ("with hysteresis", runs["curve"], CIRCLE),
-        ("without", runs["without"], SQUARE),
-        ("with it, constant steps", runs["constant_steps"], TRIANGLE),
-    ))  # fmt: skip
-    axes.legend(fontsize=8)
+    yield _error("with hysteresis", runs["curve"], CIRCLE)
+    yield _error("without", runs["without"], SQUARE)
+    yield _error("with it, constant steps", runs["constant_steps"], TRIANGLE)
 
 
-def _draw_transfer(axes: Any, details: Details) -> None:
+def _transfer(details: Details) -> Iterator[Curve]:
     runs = details["thm1-thm2/hysteresis"]
-    _draw_errors(axes, (("with hysteresis", runs["curve"], CIRCLE), ("without", runs["without"], SQUARE)))
-    axes.legend(fontsize=8)
+    yield _error("with hysteresis", runs["curve"], CIRCLE)
+    yield _error("without", runs["without"], SQUARE)
 
 
-def _draw_overestimate(axes: Any, details: Details) -> None:
+def _overestimate(details: Details) -> Iterator[Curve]:
     run_details = details["gpi-learning/covered-by-theorem-1"]
-    for action, (colour, marker) in enumerate((CIRCLE, SQUARE)):
-        values = [q[action] for q in run_details["q"]]
-        name = "ab"[action]
-        axes.semilogx(
-            run_details["steps"], values, color=colour, marker=marker, markevery=4, label=f"$Q_n({name})$"
-        )
+    steps = run_details["steps"]
+    for action, (name, style) in enumerate((("a", CIRCLE), ("b", SQUARE))):
         optimum = run_details["optimal"][action]
-        axes.axhline(optimum, color=colour, linestyle="--", label=f"$Q^*({name}) = {optimum:g}$")
-    axes.legend(fontsize=8, loc=(0.55, 0.58))
+        yield f"$Q_n({name})$", steps, [q[action] for q in run_details["q"]], style
+        line = {"color": style["color"], "linestyle": "--"}
+        yield f"$Q^*({name}) = {optimum:g}$", steps, [optimum] * len(steps), line
 
 
-def _draw_broken_conditions(axes: Any, details: Details) -> None:
+def _broken_conditions(details: Details) -> Iterator[Curve]:
     sampled = details["thm1/corrected"]["indicator"]
-    _draw_errors(axes, (
-        ("global clock (example)", details["thm1/printed"]["curves"]["global clock"], CIRCLE),
-        ("constant step sizes", sampled["constant_steps"], SQUARE),
-        ("one-step model, β = 0", details["mb/beta-zero"]["curve"], TRIANGLE),
-    ))  # fmt: skip
-    kept = sampled["curve"]
-    axes.loglog(kept["steps"], kept["error"], color=BLACK, linestyle=":", label="conditions kept")
-    axes.legend(fontsize=8)
+    yield _error("global clock (example)", details["thm1/printed"]["curves"]["global clock"], CIRCLE)
+    yield _error("constant step sizes", sampled["constant_steps"], SQUARE)
+    yield _error("one-step model, β = 0", details["mb/beta-zero"]["curve"], TRIANGLE)
+    yield _error("conditions kept", sampled["curve"], DOTTED)
 
 
 class Panel(NamedTuple):
     """A part of the figure."""
 
-    draw: Callable[[Any, Details], None]
+    curves: Callable[[Details], Iterator[Curve]]
     title: str
     ylabel: str
     claims: tuple[str, ...]
     """Whose results it shows."""
+    yscale: str = "log"
+    bottom: float | None = None
+    """Where the vertical axis begins, to leave room for the legend."""
+    legend: Mapping[str, Any] = MappingProxyType({})
 
 
+BELOW = MappingProxyType({"loc": "lower center", "ncols": 2})
 PANELS = (
-    Panel(
-        _draw_class_errors, "The class converges, whichever the estimate of p",
-        r"$\|R\cdot\xi_n-Q^*\|\,/\,(\max|R|/(1-\gamma))$", ("thm1/corrected", "mb/convergence"),
-    ),
-    Panel(
-        _draw_oscillation, "Where actions tie, ξ swings for ever ...",
-        r"$\xi_n(t,a,\phi_1)$", ("thm1/oscillation",),
-    ),
-    Panel(
-        _draw_oscillation_error, "... while its class converges",
-        r"$\|R\cdot\xi_n-Q^*\|$", ("thm1/oscillation",),
-    ),
-    Panel(
-        _draw_kept_actions, "... unless the bootstrap action is kept",
-        r"$\xi_n(t,a,\phi_1)$", ("thm1/hysteresis",),
-    ),
-    Panel(
-        _draw_twins, "Every action has a twin: the error of ξ",
-        r"$\sup|\xi_n-\xi^\pi|\,(1-\gamma)$", ("thm1/hysteresis",),
-    ),
-    Panel(
-        _draw_transfer, "... and the error that T2' reads on a target",
-        r"$\varepsilon_R\,/\,(\max|R|/(1-\gamma))$", ("thm1-thm2/hysteresis",),
-    ),
-    Panel(
-        _draw_overestimate, "A frozen over-estimate: GPI leaves the optimum",
-        r"$Q_n$", ("gpi-learning/covered-by-theorem-1",),
-    ),
-    Panel(
-        _draw_broken_conditions, "Broken conditions: the error stays",
-        "error", ("thm1/printed", "thm1/corrected", "mb/beta-zero"),
-    ),
+    Panel(_class_errors, "The class converges, whichever the estimate of p",
+          r"$\|R\cdot\xi_n-Q^*\|\,/\,(\max|R|/(1-\gamma))$", ("thm1/corrected", "mb/convergence")),
+    Panel(_oscillation, "Where actions tie, ξ swings for ever ...",
+          r"$\xi_n(t,a,\phi_1)$", ("thm1/oscillation",), "linear", -0.25, BELOW),
+    Panel(_oscillation_error, "... while its class converges",
+          r"$\|R\cdot\xi_n-Q^*\|$", ("thm1/oscillation",)),
+    Panel(_kept_actions, "... unless the bootstrap action is kept",
+          r"$\xi_n(t,a,\phi_1)$", ("thm1/hysteresis",), "linear", -0.25, BELOW),
+    Panel(_twins, "Every action has a twin: the error of ξ",
+          r"$\sup|\xi_n-\xi^\pi|\,(1-\gamma)$", ("thm1/hysteresis",)),
+    Panel(_transfer, "... and the error that T2' reads on a target",
+          r"$\varepsilon_R\,/\,(\max|R|/(1-\gamma))$", ("thm1-thm2/hysteresis",)),
+    Panel(_overestimate, "A frozen over-estimate: GPI leaves the optimum",
+          r"$Q_n$", ("gpi-learning/covered-by-theorem-1",), "linear", legend={"loc": (0.55, 0.58)}),
+    Panel(_broken_conditions, "Broken conditions: the error stays",
+          "error", ("thm1/printed", "thm1/corrected", "mb/beta-zero")),
 )  # fmt: skip
 
 
@@ -279,10 +242,11 @@ def draw(details: Details) -> Any:
     figure = Figure(figsize=(5 * columns, 3.6 * rows), layout="constrained")
     grid = figure.subplots(rows, columns, squeeze=False)
     for axes, panel in zip(grid.flat, panels, strict=False):
-        panel.draw(axes, details)
-        axes.set_title(panel.title)
-        axes.set_ylabel(panel.ylabel)
-        axes.set_xlabel("steps")
+        for label, x, y, style in panel.curves(details):
+            axes.plot(x, y, label=label, **style)
+        axes.set(xscale="log", yscale=panel.yscale, title=panel.title, xlabel="steps", ylabel=panel.ylabel)
+        axes.set_ylim(bottom=panel.bottom)
+        axes.legend(fontsize=8, **panel.legend)
         axes.grid(alpha=0.3)
     for axes in grid.flat[len(panels) :]:
         axes.remove()
@@ -290,4 +254,4 @@ def draw(details: Details) -> Any:
 
 
 if __name__ == "__main__":
-    run(main, Options, "sfr_theory.check_convergence", DESCRIPTION)
+    cli.run(main, Options, "sfr_theory.check_convergence", DESCRIPTION)

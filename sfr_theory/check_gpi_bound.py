@@ -43,6 +43,7 @@ from sfr_theory.bound_runs import (
 )
 from sfr_theory.bounds import STATEMENTS, BoundTerms
 from sfr_theory.claims import Verdict, styled
+from sfr_theory.comparison import NEEDS
 from sfr_theory.errors import InputError
 from sfr_theory.files import load_approximations, load_problem, problem_to_json, save_problem
 from sfr_theory.mdp import TransferProblem
@@ -134,16 +135,6 @@ def summary_json(summary: BoundSummary, exact: bool) -> dict[str, Any]:
     }
 
 
-LIMITS = {
-    "thm2/sharp-value": "the truth: eps_R",
-    "thm2/sharp-value-affine": "the truth: eps_R",
-    "certificate/residual-value": "one sweep of the model",
-    "certificate/greedy-residual-value": "one sweep of the model",
-    "certificate/sources-value": "the same, and the sources' optimal values",
-}
-"""Bounds on what V loses by GPI on the xi~_i under the target reward, and what each of them needs to know."""
-
-
 def limits_table(instance: dict[str, Any]) -> Table:
     """What GPI can lose on a problem: every bound, and what it does lose."""
     caption = "Bold: the smallest bound. Q loses at most gamma times what V does."
@@ -153,7 +144,7 @@ def limits_table(instance: dict[str, Any]) -> Table:
     smallest = min(map(comparable, limits.values()))
     for name, limit in limits.items():
         text = shown(limit)
-        table.add_row(name, f"[bold]{text}[/]" if comparable(limit) == smallest else text, LIMITS[name])
+        table.add_row(name, f"[bold]{text}[/]" if comparable(limit) == smallest else text, NEEDS[name])
     table.add_row("the loss itself", shown(instance["value_loss"]), "the truth: V*, V^pi")
     return table
 
@@ -183,7 +174,7 @@ def instance_json(
         }
         for name, bound in terms.items()
     }
-    of_gpi = {name: statements[name] for name in LIMITS if name in statements}
+    of_gpi = {name: statements[name] for name in NEEDS if name in statements}
     return {
         "file": path,
         "gamma": number(problem.mdp.gamma, exact),

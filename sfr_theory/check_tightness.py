@@ -190,12 +190,12 @@ def programme_row(gamma: Fraction, size: Size, restarts: int, rng: np.random.Gen
             programmes[budget.id] = len(solved[budget.id].loss)
         else:
             climbs = [climb(rng, size, float(gamma), budget, STEPS) for _ in range(restarts)]
-            solved[budget.id] = max((c.worst for c in climbs), key=lambda worst: worst.loss[0])
-            programmes[budget.id] = sum(c.programmes for c in climbs)
+            solved[budget.id] = max((worst for worst, _ in climbs), key=lambda worst: worst.loss[0])
+            programmes[budget.id] = sum(count for _, count in climbs)
     ratios = {}
     for name, measure in measures.items():
         worst = measure.worst(solved[measure.budget.id])
-        verified = measure.ratio(certify(worst, gamma).evaluation)
+        verified = measure.ratio(certify(worst, gamma))
         optimum = float(measure.ratio_of_loss(float(gamma), worst.loss))
         # Without a loss both sides of the rounded problem may be 0; its ratio then counts as 0.
         tolerance = float(worst.ratio_tolerance(float(gamma)))
@@ -304,10 +304,6 @@ def check_no_ties(gammas: list[Fraction], slack_of: Callable[[Fraction], Fractio
     )
 
 
-def _programme_rows(rows: list[TightnessRow]) -> list[TightnessRow]:
-    return [row for row in rows if row.method in (ENUMERATION, SEARCH)]
-
-
 def _scope(rows: list[TightnessRow]) -> str:
     sizes = dict.fromkeys(row.size for row in rows if row.method == ENUMERATION)
     listed = ", ".join(f"{size.states} x {size.tasks}" for size in sizes)
@@ -327,7 +323,7 @@ def _against_ceilings(
     Only a problem that exceeds it in rational arithmetic refutes; a programme that does so beyond its
     tolerance, without such a problem, leaves the question open.
     """
-    programmes = _programme_rows(rows)
+    programmes = [row for row in rows if row.method in (ENUMERATION, SEARCH)]
     found = [
         (row.ratios[name], MEASURES[name].ceiling(row.gamma))
         for row in programmes

@@ -98,7 +98,6 @@ class Skipped(StrEnum):
     """Why a claim was not checked in a run, which is no failure."""
 
     FAST = "--fast"
-    NO_Z3 = "no z3"
     NO_RESULTS = "no results"
     TOO_SHORT = "runs too short"
     DEPENDENCY = "rests on what was skipped"
@@ -286,6 +285,11 @@ def outcome_table(title: str, rows: Iterable[Outcome | str], in_full: bool = Tru
             evidence,
         )
     return table
+
+
+def markdown_cell(text: str) -> str:
+    """Text inside a table cell: no markup but what we write, no line breaks."""
+    return "".join(f"\\{c}" if c in "\\`*_[]<>|#~$" else c for c in text.replace("\n", " "))
 
 
 HTML_STYLE = """

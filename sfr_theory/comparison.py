@@ -2,13 +2,7 @@
 
 Every family of `sfr_theory.random_mdp` gives the same number of problems, once with exact xi~_i and once with
 errors. Compared are bounds on the loss of V by the same policy, so that the smallest of them is the best
-thing to know:
-
-    T2'       thm2/sharp-value                    needs the truth, eps_R
-    affine    thm2/sharp-value-affine             needs the truth, eps_R
-    span      certificate/residual-value          one sweep of the model
-    greedy    certificate/greedy-residual-value   one sweep of the model
-    sources   certificate/sources-value           the same, and the sources' optimal values
+thing to know (`BOUNDS`, and what each `NEEDS`).
 
 A bound counts as the smallest if no other is smaller by more than float64 or the solver of the linear
 programmes can tell; several may be.
@@ -35,6 +29,14 @@ BOUNDS = {
     "greedy": "certificate/greedy-residual-value",
     "sources": "certificate/sources-value",
 }
+NEEDS = {
+    "thm2/sharp-value": "the truth: eps_R",
+    "thm2/sharp-value-affine": "the truth: eps_R",
+    "certificate/residual-value": "one sweep of the model",
+    "certificate/greedy-residual-value": "one sweep of the model",
+    "certificate/sources-value": "the same, and the sources' optimal values",
+}
+"""What one has to know for a bound on what V loses by GPI on the xi~_i under the target reward."""
 SHAPE = Shape()
 PROBLEMS_PER_FAMILY = 100
 ERRORS = (0.0, 0.05)

@@ -7,7 +7,6 @@ order of their indices.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -17,11 +16,9 @@ from numpy.random import default_rng
 from sfr_theory.arithmetic import Array, Number, exact_array
 from sfr_theory.errors import InputError
 from sfr_theory.learning import Path, path_of_visits
-from sfr_theory.mdp import FiniteMDP
+from sfr_theory.mdp import FiniteMDP, deterministic_mdp
 
 HALF = Fraction(1, 2)
-Move = tuple[int, int, int, int, Fraction | int]
-"""(state, action, next state, feature, probability)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,13 +28,6 @@ class Example:
     mdp: FiniteMDP
     reward: Array  # (F,)
     initial: Array  # (S, A, F)
-
-
-def _mdp(states: int, actions: int, features: int, transitions: Iterable[Move]) -> FiniteMDP:
-    kernel = np.full((states, actions, states, features), Fraction(0), dtype=object)
-    for state, action, next_state, feature, probability in transitions:
-        kernel[state, action, next_state, feature] += Fraction(probability)
-    return FiniteMDP(kernel, HALF)
 
 
 def _example(mdp: FiniteMDP, reward: list[int], initial: dict[tuple[int, int, int], int]) -> Example:
@@ -68,15 +58,12 @@ def two_entries_to_a_cycle(length: int) -> Example:
     if length < 2 or length % 2:
         raise InputError(f"length is {length}; the cycle needs an even number of states")
     half = length // 2
-    t, s, cycle = 0, 1, range(2, 2 + length)
-    transitions: list[Move] = [(s, 0, cycle[0], 1, 1), (s, 1, cycle[half], 1, 1)]
-    for action in range(2):
-        transitions.append((t, action, s, 0, 1))
-        for j in range(length):
-            transitions.append((cycle[j], action, cycle[(j + 1) % length], 1 if j < half else 2, 1))
+    s, cycle = 1, range(2, 2 + length)
+    next_state = [[s, s], [cycle[0], cycle[half]], *([cycle[(j + 1) % length]] * 2 for j in range(length))]
+    feature = [[0, 0], [1, 1], *([1 if j < half else 2] * 2 for j in range(length))]
     wave = {(cycle[j], action, 0): 1 if j < half else -1 for j in range(length) for action in range(2)}
     wave |= {(s, 0, 0): -1, (s, 1, 0): 1}
-    return _example(_mdp(2 + length, 2, 3, transitions), [1, 0, 0], wave)
+    return _example(deterministic_mdp(next_state, feature, HALF), [1, 0, 0], wave)
 
 
 def cycle_swing(length: int) -> Fraction:
@@ -126,21 +113,16 @@ def coin_behind_two_doors() -> Example:
     is known.
     """
     t, s, high, low = range(4)
-    transitions: list[Move] = []
+    kernel = np.zeros((4, 2, 4, 5), dtype=object)
+    kernel[t, :, s, 0] = kernel[high, :, t, 3] = kernel[low, :, t, 4] = 1
     for action in range(2):
-        transitions += [
-            (t, action, s, 0, 1),
-            (s, action, high, 1 + action, HALF),
-            (s, action, low, 1 + action, HALF),
-            (high, action, t, 3, 1),
-            (low, action, t, 4, 1),
-        ]
-    return _example(_mdp(4, 2, 5, transitions), [0, 0, 0, 1, -1], {})
+        kernel[s, action, [high, low], 1 + action] = HALF
+    return _example(FiniteMDP(kernel, HALF), [0, 0, 0, 1, -1], {})
 
 
 def two_buttons() -> FiniteMDP:
     """One state; action j emits feature j."""
-    return _mdp(1, 2, 2, [(0, 0, 0, 0, 1), (0, 1, 0, 1, 1)])
+    return deterministic_mdp([[0, 0]], [[0, 1]], HALF)
 
 
 def frozen_overestimate(stored_value: Fraction | int = 10) -> tuple[Example, Array]:

@@ -40,9 +40,9 @@ chose at s_t is updated towards its own greedy action under its own readout. The
 when it is read out, which matters for function approximation; here nothing is clipped.
 
 **Arithmetic and speed.** Each loop is written once, in plain Python on arrays or nested lists. On float64
-arrays Numba compiles it where it is installed; without it the same function runs as it stands and gives the
-same numbers bit for bit, some hundred times slower. On rational arrays (`sfr_theory.arithmetic`) it runs
-as it stands and is exact.
+arrays Numba compiles it; under NUMBA_DISABLE_JIT the same function runs as it stands and gives the same
+numbers bit for bit, some hundred times slower. On rational arrays (`sfr_theory.arithmetic`) it runs as it
+stands and is exact.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -157,19 +157,12 @@ _HELPERS = (
 
 @functools.cache
 def _compiled(loop: Callable[..., None]) -> Callable[..., None]:
-    """The loop compiled by Numba, or the loop itself where Numba is not installed."""
-    try:
-        from numba.extending import register_jitable
-    except ImportError:
-        return loop
+    """The loop compiled by Numba, or the loop itself under NUMBA_DISABLE_JIT."""
+    from numba.extending import register_jitable
+
     for helper in _HELPERS:
         register_jitable(helper)
     return stored(loop)
-
-
-def has_numba() -> bool:
-    """Whether loops on float64 arrays will be compiled."""
-    return _compiled(_follow_path) is not _follow_path
 
 
 def _execute(loop: Callable[..., None], *arguments: Any) -> None:
@@ -315,10 +308,8 @@ def _learn_online(
 # --- Step sizes ---------------------------------------------------------------------------------
 
 
-class Schedule(Protocol):
-    """Step sizes as a function of a count 1, 2, 3, ...: of visits to the pair, or of all steps."""
-
-    def __call__(self, count: Array) -> Array: ...
+Schedule = Callable[[Array], Array]
+"""Step sizes as a function of a count 1, 2, 3, ...: of visits to the pair, or of all steps."""
 
 
 @dataclass(frozen=True)
@@ -459,16 +450,8 @@ class Path:
         return np.arange(1, len(self) + 1)
 
 
-@dataclass(frozen=True, eq=False)
-class _Outcomes:
-    """The possible outcomes of each pair, padded to one number K: float64 and int64 (S, A, K)."""
-
-    cumulative: Array
-    next_state: Integers
-    feature: Integers
-
-
-def _outcomes(mdp: FiniteMDP) -> _Outcomes:
+def _outcomes(mdp: FiniteMDP) -> tuple[Array, Integers, Integers]:
+    """Cumulative probability, next state and feature of the outcomes, padded to one number: (S, A, K)."""
     joint = float_array(mdp.kernel).reshape(mdp.num_states, mdp.num_actions, -1)
     likely_first = np.argsort(-joint, axis=-1, kind="stable")[..., : (joint > 0).sum(axis=-1).max()]
     probability = np.take_along_axis(joint, likely_first, axis=-1)
@@ -476,7 +459,7 @@ def _outcomes(mdp: FiniteMDP) -> _Outcomes:
     # Rounding must not let a uniform number fall beyond the last possible outcome.
     last = (probability > 0).sum(axis=-1, keepdims=True) - 1
     cumulative[np.arange(cumulative.shape[-1]) >= last] = 1.0
-    return _Outcomes(cumulative, likely_first // mdp.num_features, likely_first % mdp.num_features)
+    return cumulative, likely_first // mdp.num_features, likely_first % mdp.num_features
 
 
 def uniform_behaviour(mdp: FiniteMDP) -> Array:
@@ -509,12 +492,11 @@ def sample_path(
         )
     if (behaviour < 0).any() or np.abs(behaviour.sum(axis=1) - 1).max() > 1e-9:
         raise InputError("each row of behaviour must be non-negative and sum to 1")
-    outcomes = _outcomes(mdp)
     states, actions, next_states, features = np.zeros((4, steps), dtype=np.int64)
     states[0] = start
     _execute(
-        _walk, behaviour.cumsum(axis=1), outcomes.cumulative, outcomes.next_state, outcomes.feature,
-        float(restart), rng.random((steps, 4)), states, actions, next_states, features,
+        _walk, behaviour.cumsum(axis=1), *_outcomes(mdp), float(restart), rng.random((steps, 4)), states,
+        actions, next_states, features,
     )  # fmt: skip
     return Path(states, actions, next_states, features)
 
@@ -522,12 +504,10 @@ def sample_path(
 def path_of_visits(mdp: FiniteMDP, states: Array, actions: Array, rng: Generator) -> Path:
     """A path through prescribed pairs, outcomes drawn from p(s', phi | s, a)."""
     states, actions = np.asarray(states, dtype=np.int64), np.asarray(actions, dtype=np.int64)
-    outcomes = _outcomes(mdp)
-    above = outcomes.cumulative[states, actions] > rng.random((len(states), 1))
+    cumulative, next_state, feature = _outcomes(mdp)
+    above = cumulative[states, actions] > rng.random((len(states), 1))
     pick = above.argmax(axis=1)
-    return Path(
-        states, actions, outcomes.next_state[states, actions, pick], outcomes.feature[states, actions, pick]
-    )
+    return Path(states, actions, next_state[states, actions, pick], feature[states, actions, pick])
 
 
 def sweeps(mdp: FiniteMDP, count: int, rng: Generator) -> Path:
@@ -723,7 +703,6 @@ def learn_task(
     if embedding.shape != (mdp.num_features, dimensions):
         raise InputError(f"embedding has shape {embedding.shape}; it needs {(mdp.num_features, dimensions)}")
     exact = is_exact(values)
-    outcomes = _outcomes(mdp)
     stored = values.copy()
     visits = np.zeros((len(values), *pairs), dtype=np.int64) if before is None else before.visits.copy()
     model = estimate.initial.copy() if before is None else before.model.copy()
@@ -741,8 +720,8 @@ def learn_task(
         _learn_online, task, stored, visits, readouts, model, model_visits, embedding,
         table(current_step, most), table(source_step, most),
         table(estimate.beta, int(model_visits.max()) + steps),
-        outcomes.cumulative, outcomes.next_state, outcomes.feature, mdp.gamma, float(epsilon), float(restart),
-        rng.random((steps, 5)), states, actions, next_states, features, sources,
+        *_outcomes(mdp), mdp.gamma, float(epsilon), float(restart), rng.random((steps, 5)), states, actions,
+        next_states, features, sources,
     )  # fmt: skip
     path = Path(states, actions, next_states, features)
     return TaskRun(stored, visits, model, model_visits, path, sources)

@@ -24,6 +24,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from flint import fmpq
+from numpy.typing import ArrayLike
 
 from sfr_theory.arithmetic import Array, Number, exact_array, float_array, is_exact, rational
 from sfr_theory.errors import InputError
@@ -230,6 +231,18 @@ def _stochastic_rows(kernel: Array, rounded: bool) -> Array:
     rounding = np.finfo(float).eps * kernel.shape[2] * kernel.shape[3]
     divisor = np.where(np.abs(totals - 1.0) > rounding, totals, 1.0)
     return kernel / divisor[:, :, None, None]
+
+
+def deterministic_mdp(
+    next_state: ArrayLike, feature: ArrayLike, gamma: object, feature_vectors: ArrayLike | None = None
+) -> FiniteMDP:
+    """(s, a) leads to next_state[s, a] and shows feature[s, a]; both (S, A)."""
+    following, shown = np.asarray(next_state), np.asarray(feature)
+    features = shown.max() + 1 if feature_vectors is None else len(np.asarray(feature_vectors))
+    kernel = np.zeros((*following.shape, len(following), features), dtype=int)
+    s, a = np.indices(following.shape)
+    kernel[s, a, following, shown] = 1
+    return FiniteMDP(kernel, gamma, feature_vectors)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, eq=False)

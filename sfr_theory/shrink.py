@@ -17,9 +17,7 @@ import numpy as np
 
 from sfr_theory.arithmetic import Array, Number, exact_array, float_array, fraction, rational, zeros
 from sfr_theory.bounds import Bound, SolvedProblem
-from sfr_theory.gpi import gpi_values
 from sfr_theory.mdp import FiniteMDP, TransferProblem
-from sfr_theory.operators import q_from_xi
 from sfr_theory.random_mdp import ProblemBatch
 from sfr_theory.solve import optimal_actions
 from sfr_theory.transfer import evaluate_batch
@@ -45,19 +43,20 @@ class PerturbedProblem:
         rewards = (exact_array(batch.target[b]), exact_array(batch.sources[b]))
         return cls(mdp.kernel, gamma, mdp.feature_vectors, *rewards, exact_array(batch.perturbation[b]))
 
+    @property
+    def mdp(self) -> FiniteMDP:
+        return FiniteMDP(self.kernel, self.gamma, self.feature_vectors)
+
     def evaluate(self) -> SolvedProblem:
-        mdp = FiniteMDP(self.kernel, self.gamma, self.feature_vectors)
-        return evaluate_batch(mdp, self.target, self.sources, self.perturbation)
+        return evaluate_batch(self.mdp, self.target, self.sources, self.perturbation)
 
     def evaluate_in_floats(self) -> SolvedProblem:
-        mdp = FiniteMDP(self.kernel, self.gamma, self.feature_vectors).to_float()
         arrays = (float_array(array) for array in (self.target, self.sources, self.perturbation))
-        return evaluate_batch(mdp, *arrays)
+        return evaluate_batch(self.mdp.to_float(), *arrays)
 
     def to_problem(self) -> TransferProblem:
         """The same with explicit approximations, as files hold it."""
-        mdp = FiniteMDP(self.kernel, self.gamma, self.feature_vectors)
-        return TransferProblem(mdp, self.target, self.sources, self.evaluate().approximations)
+        return TransferProblem(self.mdp, self.target, self.sources, self.evaluate().approximations)
 
     def complexity(self) -> tuple[int, ...]:
         """What shrinking minimises: sizes first, then non-zero numbers, then digits."""
@@ -77,8 +76,7 @@ def violates(problem: PerturbedProblem, bound: Bound) -> bool:
     evaluation = problem.evaluate()
     if not bool(bound(evaluation).violated):
         return False
-    q = q_from_xi(evaluation.approximations, problem.target)
-    if (optimal_actions(gpi_values(q)).sum(axis=-1) > 1).any():
+    if (optimal_actions(evaluation.gpi_values).sum(axis=-1) > 1).any():
         return False
     return bool(bound(problem.evaluate_in_floats()).violated)
 

@@ -25,15 +25,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfr_theory.arithmetic import (
-    Array,
-    Number,
-    float_array,
-    in_arithmetic_of,
-    is_exact,
-    matmul,
-    solve,
-)
+from sfr_theory.arithmetic import Array, Number, float_array, in_arithmetic_of, is_exact, matmul, solve
 from sfr_theory.errors import InputError
 from sfr_theory.mdp import ROW_SUM_TOLERANCE, Dynamics, FiniteMDP
 from sfr_theory.operators import align, at_policy, expected_next, expected_reward

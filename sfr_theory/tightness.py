@@ -65,10 +65,9 @@ from scipy.optimize import linprog
 from sfr_theory.arithmetic import Array, Number, exact_array, fraction, rational, zeros
 from sfr_theory.bounds import STATEMENTS, BoundTerms, SolvedProblem
 from sfr_theory.errors import InputError
-from sfr_theory.gpi import gpi_values
-from sfr_theory.mdp import FiniteMDP, MDPBatch, TransferProblem
+from sfr_theory.mdp import FiniteMDP, MDPBatch, TransferProblem, deterministic_mdp
 from sfr_theory.operators import at_policy, q_from_xi
-from sfr_theory.programmes import block_diagonal
+from sfr_theory.programmes import block_diagonal, rounded
 from sfr_theory.solve import optimal, optimal_actions, policy_q, policy_xi
 from sfr_theory.transfer import evaluate
 
@@ -81,20 +80,13 @@ PROGRAMMES_AT_ONCE = 128
 NEIGHBOURS = 12
 """Linear programmes for each step of the local search."""
 
-LARGEST_DENOMINATOR = 10**6
-"""Rewards of a programme's solution are rounded to fractions with at most this denominator."""
-
 
 # --- Problems with one feature for each (s, a) -------------------------------------------------------------
 
 
 def free_reward_mdp(next_state: Array, gamma: object) -> FiniteMDP:
     """Deterministic dynamics (S, A) with feature s * A + a at (s, a), so that a reward is any r(s, a)."""
-    states, actions = next_state.shape
-    s, a = np.indices(next_state.shape)
-    kernel = np.zeros((states, actions, states, states * actions), dtype=int)
-    kernel[s, a, next_state, s * actions + a] = 1
-    return FiniteMDP(kernel, gamma)
+    return deterministic_mdp(next_state, np.arange(next_state.size).reshape(next_state.shape), gamma)
 
 
 def _misread(xi: Array, target: Array, q_error: Array) -> Array:
@@ -179,15 +171,11 @@ def attaining_code_problem(gamma: object, gap: object, distance: object, epsilon
     """
     rho, d, eps = rational(gap), rational(distance), rational(epsilon)
     family = attaining_family(d, eps)
-    (stay, go), (leave, stay_there) = family.next_state
-    kernel = np.zeros((2, 2, 2, 5), dtype=int)
-    for (s, a), next_state in zip(np.ndindex(2, 2), (stay, go, leave, stay_there), strict=True):
-        kernel[s, a, next_state, 2 * s + a] = 1
     seen = exact_array([*family.target[0], *family.target[1], 1])  # r', and 1 for what is never shown
     missed = exact_array([-rho, rho, 0, rho, 0])
     missed[-1] = -(seen * missed).sum()
     shift = exact_array([*family.shift[0], *family.shift[1], 0])
-    mdp = FiniteMDP(kernel, rational(gamma), seen[:, None])
+    mdp = deterministic_mdp(family.next_state, [[0, 1], [2, 3]], rational(gamma), seen[:, None])
     xi = policy_xi(mdp, np.array(family.source_policy))[None]
     error = exact_array([family.q_error])
     return TransferProblem(mdp, seen + missed, (seen + shift)[None], _misread(xi, seen, error))
@@ -196,9 +184,8 @@ def attaining_code_problem(gamma: object, gap: object, distance: object, epsilon
 def has_ties(problem: TransferProblem) -> bool:
     """Whether a task of an exact problem has two optimal policies, or GPI a choice of actions."""
     rewards = np.concatenate([problem.target[None], problem.sources])
-    best = optimal_actions(optimal(problem.mdp, rewards).q)
-    chosen = optimal_actions(gpi_values(q_from_xi(evaluate(problem).approximations, problem.target[None])))
-    return bool((best.sum(axis=-1) > 1).any() or (chosen.sum(axis=-1) > 1).any())
+    tables = (*optimal(problem.mdp, rewards).q, evaluate(problem).gpi_values)
+    return any(bool((optimal_actions(q).sum(axis=-1) > 1).any()) for q in tables)
 
 
 def exact_ratio(terms: BoundTerms) -> Fraction | None:
@@ -511,14 +498,6 @@ MEASURES: dict[str, Measure] = {
 # --- From a linear programme back to a problem -------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class Witness:
-    """An exact problem and the branch of its ties that loses most."""
-
-    problem: TransferProblem
-    evaluation: SolvedProblem
-
-
 def evaluate_branch(problem: TransferProblem, source_policies: Array, gpi_policy: Array) -> SolvedProblem:
     """The evaluation in which ties are broken towards the given policies (one of `evaluate_all_ties`).
 
@@ -534,29 +513,28 @@ def evaluate_branch(problem: TransferProblem, source_policies: Array, gpi_policy
         raise ArithmeticError("a source policy is not optimal for its task")
     source_xi = policy_xi(mdp, source_policies)
     approximations = source_xi if problem.approximations is None else problem.approximations
-    values = gpi_values(q_from_xi(approximations, problem.target[None]))
-    if not among(optimal_actions(values), gpi_policy):
-        raise ArithmeticError("GPI cannot choose the given policy")
-    return replace(
+    branch = replace(
         base,
         source_xi=source_xi,
         approximations=approximations,
         gpi_policy=gpi_policy,
         gpi_xi=policy_xi(mdp, gpi_policy),
     )
+    if not among(optimal_actions(branch.gpi_values), gpi_policy):
+        raise ArithmeticError("GPI cannot choose the given policy")
+    return branch
 
 
-def _rounded(values: Array) -> Array:
-    return exact_array([Fraction(float(value)).limit_denominator(LARGEST_DENOMINATOR) for value in values])
+def certify(worst: WorstLoss, gamma: object) -> SolvedProblem:
+    """An exact problem that loses what one linear programme says, up to rounding; see the module's text.
 
-
-def certify(worst: WorstLoss, gamma: object) -> Witness:
-    """An exact problem that loses what one linear programme says, up to rounding; see the module's text."""
+    Of its ties, the branch that loses most.
+    """
     c = worst.combination
     states, actions = c.next_state.shape
     s = np.arange(states)
     mdp = free_reward_mdp(c.next_state, rational(gamma))
-    target, source = _rounded(worst.reward), _rounded(worst.source_reward)
+    target, source = rounded(worst.reward), rounded(worst.source_reward)
 
     # A bonus b on pi_1's actions raises Q_1(s, pi_1(s)) by b/(1-g) and the other actions' by g b/(1-g).
     own_q = policy_q(mdp, c.source_policies[0], source)
@@ -579,7 +557,7 @@ def certify(worst: WorstLoss, gamma: object) -> Witness:
     q_error[c.followed, s, c.gpi_policy] = epsilon
 
     problem = TransferProblem(mdp, target, sources.reshape(len(sources), -1), _misread(xi, target, q_error))
-    return Witness(problem, evaluate_branch(problem, c.source_policies, c.gpi_policy))
+    return evaluate_branch(problem, c.source_policies, c.gpi_policy)
 
 
 # --- Searches ----------------------------------------------------------------------------------------------
@@ -590,16 +568,11 @@ def solve_all(size: Size, gamma: float, budget: Budget) -> WorstLoss:
     return worst_loss(combinations(size), gamma, budget)
 
 
-@dataclass(frozen=True, eq=False)
-class Climb:
-    """Where a local search ended, and how many linear programmes it solved."""
-
-    worst: WorstLoss  # a batch of one
-    programmes: int
-
-
-def climb(rng: np.random.Generator, size: Size, gamma: float, budget: Budget, steps: int) -> Climb:
-    """Local search with the linear programme as objective.
+def climb(
+    rng: np.random.Generator, size: Size, gamma: float, budget: Budget, steps: int
+) -> tuple[WorstLoss, int]:
+    """Local search with the linear programme as objective: where it ended (a batch of one), and how many
+    programmes it solved.
 
     Each step solves `NEIGHBOURS` combinations that differ in one random entry, and moves to the worst of them
     unless it is better than the present one. It moves among combinations where some (s, a) leads to state
@@ -627,4 +600,4 @@ def climb(rng: np.random.Generator, size: Size, gamma: float, budget: Budget, st
         # The present one comes last: of equal losses the first is taken, so that plateaus are crossed.
         entries, worst = worst_of(np.vstack([neighbours, entries]))
         programmes += NEIGHBOURS
-    return Climb(worst, programmes)
+    return worst, programmes

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -39,28 +39,22 @@ def evaluate_batch(
     mdps: FiniteMDP | MDPBatch, target: Array, sources: Array, perturbation: Array
 ) -> SolvedProblem:
     """Solve problems whose approximations are xi~_i = xi_i + perturbation_i; batch axes first."""
-    solution = optimal(mdps, np.concatenate([target[..., None, :], sources], axis=-2))
-    xi = policy_xi(mdps, solution.policy)
-    optimal_xi, source_xi = xi[..., 0, :, :, :], xi[..., 1:, :, :, :]
-    return _improve(mdps, target, sources, optimal_xi, source_xi, source_xi + perturbation)
+    return _evaluate(mdps, target, sources, lambda source_xi: source_xi + perturbation)
 
 
 def evaluate(problem: TransferProblem) -> SolvedProblem:
     """Solve one problem; ties go to the first action."""
-    mdp, target, sources = problem.mdp, problem.target, problem.sources
-    xi = policy_xi(mdp, optimal(mdp, np.concatenate([target[None], sources])).policy)
-    approximations = xi[1:] if problem.approximations is None else problem.approximations
-    return _improve(mdp, target, sources, xi[0], xi[1:], approximations)
+    given = problem.approximations
+    return _evaluate(problem.mdp, problem.target, problem.sources, lambda xi: xi if given is None else given)
 
 
-def _improve(
-    mdp: FiniteMDP | MDPBatch,
-    target: Array,
-    sources: Array,
-    optimal_xi: Array,
-    source_xi: Array,
-    approximations: Array,
+def _evaluate(
+    mdp: FiniteMDP | MDPBatch, target: Array, sources: Array, approximate: Callable[[Array], Array]
 ) -> SolvedProblem:
+    """`approximate` gives the xi~_i for the xi_i."""
+    xi = policy_xi(mdp, optimal(mdp, np.concatenate([target[..., None, :], sources], axis=-2)).policy)
+    optimal_xi, source_xi = xi[..., 0, :, :, :], xi[..., 1:, :, :, :]
+    approximations = approximate(source_xi)
     linear_reward = least_squares_fit(mdp.linear_features, target)
     policies = [gpi_policy(_read_under(approximations, reward)) for reward in (target, linear_reward)]
     gpi_xi = policy_xi(mdp, np.stack(policies, axis=-2))

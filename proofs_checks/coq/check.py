@@ -275,17 +275,15 @@ def development(stems: Iterable[str] | None = None) -> dict[str, str]:
 
 
 @cache
-def verified_theorems(theorems: tuple[Theorem, ...] = THEOREMS) -> Mapping[str, Theorem | str]:
-    """Each theorem by name if Coq verified it in this process, else the reason why it did not."""
+def verified_theorems(theorems: tuple[Theorem, ...] = THEOREMS) -> frozenset[Theorem]:
+    """Those that Coq verified in this process: none where a file has a gap, or Coq is not installed."""
     try:
         report = check(development({theorem.stem for theorem in theorems}), theorems)
-    except CoqUnavailableError as error:
-        return {theorem.name: str(error) for theorem in theorems}
-    gap = next(iter(report.problems), "")
-    return {
-        outcome.theorem.name: outcome.theorem if outcome.verified and not gap else outcome.reason or gap
-        for outcome in report.outcomes
-    }
+    except CoqUnavailableError:
+        return frozenset()
+    return frozenset(
+        outcome.theorem for outcome in report.outcomes if outcome.verified and not report.problems
+    )
 
 
 def findings(claims: Collection[str]) -> dict[str, CheckResult]:
@@ -302,8 +300,8 @@ def findings(claims: Collection[str]) -> dict[str, CheckResult]:
     verified = verified_theorems(tuple(theorem for theorem in THEOREMS if theorem in chosen))
     found = {}
     for claim, pairs in naming.items():
-        names = [theorem.name for _, theorem in pairs]
-        if all(isinstance(verified[name], Theorem) for name in names):
+        if verified.issuperset(theorem for _, theorem in pairs):
+            names = [theorem.name for _, theorem in pairs]
             evidence = f"closed under the global context: {', '.join(names)}"
             scope = pairs[0][1].scope
             found[claim] = CheckResult(pairs[0][0], evidence, scope, details={"coq": names})

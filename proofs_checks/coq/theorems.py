@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sfr_theory.claims import markdown_cell
+
 
 @dataclass(frozen=True)
 class Theorem:
@@ -276,12 +278,8 @@ THEOREMS = (
 
 def to_markdown() -> str:
     """The table of docs/theory.md."""
-
-    def cell(text: str) -> str:
-        return "".join(f"\\{c}" if c in "\\`*_[]<>|#~$" else c for c in text)
-
     rows = (
-        f"| {cell(theorem.statement)} | `{theorem.name.partition('.')[2]}` "
+        f"| {markdown_cell(theorem.statement)} | `{theorem.name.partition('.')[2]}` "
         f"| [`{theorem.file}`](../proofs_checks/coq/{theorem.file}) |"
         for theorem in THEOREMS
     )

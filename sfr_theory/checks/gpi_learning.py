@@ -139,6 +139,28 @@ def overestimated(
     return stored + low * noise, bound(low)
 
 
+def learned_at(
+    checkpoints: Array,
+    mdp: FiniteMDP,
+    policies: Array,
+    readouts: Array,
+    rates: tuple[Schedule, Schedule],
+    epsilon: float,
+    rng: np.random.Generator,
+    restart: float = 0.0,
+) -> list[Array]:
+    """xi of the last policy at the checkpoints; `rates` are its own and those of the stored ones."""
+    curve, before, start = [], None, 0
+    for steps in np.diff(checkpoints, prepend=0):
+        before = learn_task(
+            mdp, len(policies) - 1, policies, readouts, np.eye(mdp.num_features),
+            FeatureEstimate.indicator(mdp), *rates, int(steps), epsilon, rng, start, restart, before,
+        )  # fmt: skip
+        policies, start = before.values, int(before.path.next_states[-1])
+        curve.append(policies[-1])
+    return curve
+
+
 def task_errors(
     mdp: FiniteMDP,
     reward: Array,
@@ -151,15 +173,8 @@ def task_errors(
     policies = np.concatenate([stored, np.zeros((1, *stored.shape[1:]))])
     readouts = np.repeat(reward[None], len(policies), axis=0)
     q_star = optimal(mdp, reward).q
-    errors, before, start = [], None, 0
-    for steps in np.diff(checkpoints, prepend=0):
-        run = learn_task(
-            mdp, len(stored), policies, readouts, np.eye(mdp.num_features), FeatureEstimate.indicator(mdp),
-            settings.step_size, Constant(0), int(steps), 1.0, rng, start, RESTART, before,
-        )  # fmt: skip
-        policies, before, start = run.values, run, int(run.path.next_states[-1])
-        errors.append(class_error(policies[-1], reward, q_star))
-    return np.array(errors)
+    curve = learned_at(checkpoints, mdp, policies, readouts, (settings.step_size, FROZEN), 1.0, rng, RESTART)
+    return np.array([class_error(xi, reward, q_star) for xi in curve])
 
 
 def frozen_limit(settings: Settings, constant: Number = 1) -> CheckResult:
@@ -224,16 +239,9 @@ def _overestimate_run(source_step: Schedule, settings: Settings) -> tuple[Array,
     policies = np.stack([float_array(stored), float_array(example.initial)])
     readouts = np.repeat(float_array(example.reward)[None], 2, axis=0)
     rng = settings.rng("gpi-learning/covered")
-    curve, before = [], None
     checkpoints = np.unique(np.geomspace(1, settings.steps, 60).astype(int))
-    for steps in np.diff(checkpoints, prepend=0):
-        run = learn_task(
-            mdp, 1, policies, readouts, np.eye(2), FeatureEstimate.indicator(mdp), Harmonic(), source_step,
-            int(steps), 0.5, rng, before=before,
-        )  # fmt: skip
-        policies, before = run.values, run
-        curve.append((policies[1] @ readouts[1])[0])
-    return checkpoints, np.array(curve)
+    curve = learned_at(checkpoints, mdp, policies, readouts, (Harmonic(), source_step), 0.5, rng)
+    return checkpoints, np.array([(xi @ readouts[1])[0] for xi in curve])
 
 
 def covered_by_theorem_1(settings: Settings, frozen: Schedule = FROZEN) -> CheckResult:

@@ -31,6 +31,7 @@ from sfr_theory.checks.settings import (
     Settings,
     decay,
     explore,
+    xi_along,
 )
 from sfr_theory.checks.theorem_1 import action_gap, clearest_instances
 from sfr_theory.claims import CheckResult, Method, Verdict
@@ -42,14 +43,13 @@ from sfr_theory.learning import (
     Schedule,
     SlowDecay,
     TabularHysteresis,
-    learn_xi,
     sample_path,
     uniform_behaviour,
 )
 from sfr_theory.mdp import FiniteMDP, TransferProblem
 from sfr_theory.operators import greedy, q_from_xi
 from sfr_theory.random_mdp import dyadic
-from sfr_theory.solve import optimal, policy_xi
+from sfr_theory.solve import optimal, optimal_actions, policy_xi
 from sfr_theory.transfer import evaluate
 
 OMEGA, KAPPA = 0.8, 0.2
@@ -85,13 +85,10 @@ def learned(
     """SFRQ-learning from 0 with the indicator, with or without hysteresis."""
     mdp, reward = instance.mdp, instance.reward
     rule = TabularHysteresis(SlowDecay(float(np.abs(reward).max()), KAPPA), mdp.num_states) if keep else None
-    estimates = FeatureEstimate.indicator(mdp).along(path)
-    zero = np.zeros(mdp.feature_probability.shape)
-    xi = learn_xi(mdp, path, reward, estimates, schedule(path.visit_number), zero, checkpoints, rule)
+    xi = xi_along(instance, path, FeatureEstimate.indicator(mdp), schedule, checkpoints, rule)
     policy = greedy(q_from_xi(xi[-1], reward)) if rule is None else rule.kept
-    q = instance.solution.q
-    gap = q.max(axis=-1) - np.take_along_axis(q, policy[:, None], axis=-1)[:, 0]
-    is_optimal = bool((gap <= TIE * instance.value_scale).all())
+    tied = optimal_actions(instance.solution.q, TIE * instance.value_scale)
+    is_optimal = bool(tied[np.arange(mdp.num_states), policy].all())
     return Learned(xi, policy if is_optimal else instance.solution.policy, is_optimal)
 
 
@@ -113,7 +110,8 @@ def _too_short(verdict: Verdict, fit: Decay, settings: Settings) -> bool:
 def converges(settings: Settings, rates: Schedule = RATES) -> CheckResult:
     """||xi_n - xi^pi|| in every feature, pi the policy that was followed at the end."""
     rng = settings.rng("hysteresis paths")
-    runs = {**{name: (rates, keep) for name, keep in KEPT.items()}, "constant_steps": (CONTROL, True)}
+    runs: dict[str, tuple[Schedule, bool]] = {name: (rates, keep) for name, keep in KEPT.items()}
+    runs["constant_steps"] = (CONTROL, True)
     errors: dict[str, list[Array]] = {name: [] for name in runs}
     settled = 0
     for instance in _clear_instances(settings, "hysteresis"):

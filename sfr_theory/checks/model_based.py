@@ -37,17 +37,17 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 
 from sfr_theory.arithmetic import Array, Number, exact_array, fraction, rational
 from sfr_theory.checks.settings import (
-    CONTROL,
     CRITERION,
     Check,
-    Decay,
     Settings,
     class_error,
+    contrasted,
     decay,
     exact_instances,
     explore,
@@ -80,35 +80,27 @@ OPPOSED = Fraction(-2)
 def convergence(settings: Settings) -> CheckResult:
     """The class converges for every constant beta in (0, 1]."""
     rng = settings.rng("mb/convergence")
-    instances = random_instances(settings, rng, settings.mdps)
-    paths = [explore(instance, settings, rng) for instance in instances]
-    scales = [instance.value_scale for instance in instances]
+    walks = [(i, explore(i, settings, rng)) for i in random_instances(settings, rng, settings.mdps)]
 
-    def fit(beta: float, schedule: Schedule) -> Decay:
-        errors = []
-        for instance, path in zip(instances, paths, strict=True):
-            estimate = FeatureEstimate.one_step_model(uniform_model(instance.mdp), beta)
-            xi = xi_along(instance, path, estimate, schedule, settings.checkpoints)
-            errors.append(class_error(xi, instance.reward, instance.solution.q))
-        return decay(settings.checkpoints, errors, scales)
+    def model(mdp: FiniteMDP, beta: float) -> FeatureEstimate:
+        return FeatureEstimate.one_step_model(uniform_model(mdp), beta)
 
     betas = dict.fromkeys((settings.beta, *BETAS))
-    fits = {beta: fit(beta, settings.step_size) for beta in betas}
-    controls = {beta: fit(beta, CONTROL) for beta in betas}
-    supported = all(fits[beta].verdict(controls[beta]) is Verdict.SUPPORTED for beta in betas)
+    fits = {beta: contrasted(settings, walks, partial(model, beta=beta)) for beta in betas}
+    supported = all(fit.verdict(control) is Verdict.SUPPORTED for fit, control in fits.values())
     listed = ", ".join(
-        f"beta = {beta:g}: n^{fit.rate:.2f} to {fit.mean[-1]:.0e}" for beta, fit in fits.items()
+        f"beta = {beta:g}: n^{fit.rate:.2f} to {fit.mean[-1]:.0e}" for beta, (fit, _) in fits.items()
     )
     return CheckResult(
         Verdict.SUPPORTED if supported else Verdict.INCONCLUSIVE,
         f"||R.xi_n - Q*|| relative to max|R|/(1-gamma) after {settings.steps} steps: {listed}; with constant "
-        f"alpha on the same paths at best n^{min(control.rate for control in controls.values()):.2f}",
+        f"alpha on the same paths at best n^{min(control.rate for _, control in fits.values()):.2f}",
         scope=f"{settings.mdps} MDPs, gamma={settings.gamma}, p~_0 uniform, seed {settings.seed}; "
         f"{CRITERION}",
         details={
-            "too_short": too_short((fits[beta], controls[beta]) for beta in betas),
-            "curves": {f"{beta:g}": fit.to_json() for beta, fit in fits.items()},
-            "constant_steps": {f"{beta:g}": control.to_json() for beta, control in controls.items()},
+            "too_short": too_short(fits.values()),
+            "curves": {f"{beta:g}": fit.to_json() for beta, (fit, _) in fits.items()},
+            "constant_steps": {f"{beta:g}": control.to_json() for beta, (_, control) in fits.items()},
         },
     )
 
@@ -168,7 +160,7 @@ def beta_zero(settings: Settings, beta: float = 0) -> CheckResult:
     )
 
 
-def _one_pair_path(features: Array) -> Path:
+def one_pair_path(features: Array) -> Path:
     """A path that stays in the only state of a one-state, one-action MDP."""
     zero = np.zeros(len(features), dtype=int)
     return Path(zero, zero, zero, features)
@@ -182,7 +174,7 @@ def expected_model(probability: list[Fraction], initial: list[Fraction], beta: N
         chance = Fraction(1)
         for feature in sequence:
             chance *= probability[feature]
-        mean = mean + rational(chance) * estimate.along(_one_pair_path(np.array(sequence)))[-1]
+        mean = mean + rational(chance) * estimate.along(one_pair_path(np.array(sequence)))[-1]
     return mean
 
 
@@ -217,7 +209,7 @@ def unbiased(settings: Settings, betas: Iterable[Fraction] = ()) -> CheckResult:
 
 def weights_of_observations(alpha: Schedule, beta: Schedule, visits: int) -> Array:
     """h_i: the share of the i-th observation in the value after n visits of one pair, at gamma = 0."""
-    path = _one_pair_path(np.arange(visits))
+    path = one_pair_path(np.arange(visits))
     zero = exact_array(np.zeros((1, 1, visits), dtype=int))
     estimates = FeatureEstimate(zero, beta).along(path)
     step_sizes = alpha(exact_array(path.visit_number))
@@ -247,7 +239,7 @@ def target_variances(beta: Schedule, next_value: Fraction, visits: int) -> tuple
     with_model, with_indicator = [], []
     for sequence in itertools.product(range(2), repeat=visits):
         last = reward[sequence[-1]]
-        model = estimate.along(_one_pair_path(np.array(sequence)))[-1]
+        model = estimate.along(one_pair_path(np.array(sequence)))[-1]
         with_model.append((model * reward).sum() + discounted * last)
         with_indicator.append(last + discounted * last)
     return of(with_model), of(with_indicator)

@@ -34,6 +34,7 @@ from sfr_theory.learning import (
     Harmonic,
     Path,
     Schedule,
+    TabularHysteresis,
     learn_xi,
     sample_path,
     uniform_behaviour,
@@ -74,9 +75,8 @@ class Settings:
     """Features of a random MDP; mb/beta-zero needs two."""
     steps: int = 200_000
     """Steps of a learning path. Convergence is judged over the last two decades; with a gamma near 1 or many
-    states a verdict may be INCONCLUSIVE until there are more. Without Numba a step takes some hundred times
-    longer, and the default run several minutes. --steps 20000 is quick; it is too short to tell convergence
-    from constant step sizes, which is reported and is not a failure."""
+    states a verdict may be INCONCLUSIVE until there are more. --steps 20000 is quick; it is too short to tell
+    convergence from constant step sizes, which is reported and is not a failure."""
     gamma: float = 0.9
     """Discount of the random MDPs, in [0, 1). The examples have their own."""
     beta: float = 0.1
@@ -195,13 +195,14 @@ def explore(instance: Instance, settings: Settings, rng: Generator) -> Path:
 
 
 def xi_along(
-    instance: Instance, path: Path, estimate: FeatureEstimate, schedule: Schedule, checkpoints: Array
-) -> Array:
+    instance: Instance, path: Path, estimate: FeatureEstimate, schedule: Schedule, checkpoints: Array,
+    rule: TabularHysteresis | None = None,
+) -> Array:  # fmt: skip
     """SFRQ-learning from xi = 0 with step sizes per pair: (C, S, A, F)."""
     mdp = instance.mdp
     zero = np.zeros(mdp.feature_probability.shape)
     step_sizes = schedule(path.visit_number)
-    return learn_xi(mdp, path, instance.reward, estimate.along(path), step_sizes, zero, checkpoints)
+    return learn_xi(mdp, path, instance.reward, estimate.along(path), step_sizes, zero, checkpoints, rule)
 
 
 def class_error(xi: Array, reward: Array, q: Array) -> Array:
@@ -254,6 +255,29 @@ def decay(checkpoints: Array, errors: Sequence[Array], scales: Sequence[float]) 
     late = checkpoints >= checkpoints[-1] / 100
     rate = float(np.polyfit(np.log(checkpoints[late]), np.log(mean[late]), 1)[0])
     return Decay(checkpoints, mean, rate, float(relative[:, -1].max()))
+
+
+def of_class(instance: Instance, xi: Array) -> Array:
+    """||R . xi_n - Q*|| relative to max |R| / (1 - gamma)."""
+    return class_error(xi, instance.reward, instance.solution.q) / instance.value_scale
+
+
+def contrasted(
+    settings: Settings,
+    walks: Sequence[tuple[Instance, Path]],
+    estimate: Callable[[FiniteMDP], FeatureEstimate],
+    error: Callable[[Instance, Array], Array] = of_class,
+) -> tuple[Decay, Decay]:
+    """How relative errors of SFRQ-learning fall, and how they do with the step sizes of the control."""
+
+    def fit(schedule: Schedule) -> Decay:
+        learned = (
+            (instance, xi_along(instance, path, estimate(instance.mdp), schedule, settings.checkpoints))
+            for instance, path in walks
+        )
+        return decay(settings.checkpoints, [error(*run) for run in learned], [1.0] * len(walks))
+
+    return fit(settings.step_size), fit(CONTROL)
 
 
 def too_short(fits: Iterable[tuple[Decay, Decay]]) -> bool:

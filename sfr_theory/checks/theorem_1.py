@@ -11,26 +11,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.random import Generator
 
 from sfr_theory.arithmetic import Array, exact_array, float_array, fraction, rational
 from sfr_theory.checks.settings import (
-    CONTROL,
     CRITERION,
     Check,
-    Decay,
     Instance,
     Settings,
     class_error,
-    decay,
+    contrasted,
     exact_instances,
     explore,
     random_instances,
     too_short,
-    xi_along,
 )
 from sfr_theory.claims import CheckResult, Method, Verdict
 from sfr_theory.examples import (
@@ -61,19 +56,15 @@ from sfr_theory.solve import optimal, policy_xi
 EXACT_STEPS = 150
 EXACT_MDPS = 2
 
-Estimator = Callable[[FiniteMDP, Settings], FeatureEstimate]
+UNBIASED = {"known p": FeatureEstimate.known, "indicator": FeatureEstimate.indicator}
+"""The estimates that T1' is about; that of a learned model, mb/convergence, has an argument of its own."""
 
 
-def model_estimate(mdp: FiniteMDP, settings: Settings) -> FeatureEstimate:
+def estimates_of(mdp: FiniteMDP, settings: Settings) -> list[FeatureEstimate]:
+    """The three of the paper."""
     beta = rational(settings.beta) if mdp.is_exact else settings.beta
-    return FeatureEstimate.one_step_model(uniform_model(mdp), beta)
-
-
-ESTIMATES: dict[str, Estimator] = {
-    "known p": lambda mdp, settings: FeatureEstimate.known(mdp),
-    "indicator": lambda mdp, settings: FeatureEstimate.indicator(mdp),
-    "one-step model": model_estimate,
-}
+    model = FeatureEstimate.one_step_model(uniform_model(mdp), beta)
+    return [*(estimate(mdp) for estimate in UNBIASED.values()), model]
 
 
 def _twins(
@@ -99,8 +90,8 @@ def pathwise(settings: Settings) -> CheckResult:
         path = sample_path(mdp, uniform_behaviour(mdp), EXACT_STEPS, rng, restart=0.1)
         weights = exact_array(rng.integers(-8, 9, mdp.linear_features.shape[1]))
         step_sizes = Harmonic()(exact_array(path.visit_number))
-        for estimate in ESTIMATES.values():
-            estimates = estimate(mdp, settings).along(path)
+        for estimate in estimates_of(mdp, settings):
+            estimates = estimate.along(path)
             every_step = np.arange(EXACT_STEPS + 1)
             value, image, psi, q = _twins(mdp, path, weights, estimates, step_sizes, every_step)
             exact_equal &= bool(np.array_equal(value, q) and np.array_equal(image, psi))
@@ -116,8 +107,8 @@ def pathwise(settings: Settings) -> CheckResult:
         scale = max(1.0, float(np.abs(weights).sum())) / (1 - settings.gamma) ** 2
         unit = float(np.finfo(float).eps)
         tolerance = max(tolerance, unit * (settings.features + 4) * int(path.visit_number.max()) * scale)
-        for estimate in ESTIMATES.values():
-            estimates = estimate(mdp, settings).along(path)
+        for estimate in estimates_of(mdp, settings):
+            estimates = estimate.along(path)
             value, image, psi, q = _twins(mdp, path, weights, estimates, step_sizes, settings.checkpoints)
             largest = max(largest, float(np.abs(value - q).max()), float(np.abs(image - psi).max()))
     holds = exact_equal and largest <= tolerance
@@ -126,34 +117,16 @@ def pathwise(settings: Settings) -> CheckResult:
         f"{'equal' if exact_equal else 'NOT equal'} at each of {exact_compared} iterates in rational "
         f"arithmetic; in float64 apart by at most {largest:.1e} over {settings.steps} steps (round-off bound "
         f"{tolerance:.1e})",
-        scope=f"{', '.join(ESTIMATES)}; {settings.mdps} MDPs, seed {settings.seed}",
+        scope=f"{', '.join(UNBIASED)}, one-step model; {settings.mdps} MDPs, seed {settings.seed}",
         details={"exact_iterates": exact_compared, "largest_difference": largest, "tolerance": tolerance},
     )
 
 
-UNBIASED = ("known p", "indicator")
-"""The estimates that T1' is about; that of a learned model, mb/convergence, has an argument of its own."""
-
-
 def class_convergence(settings: Settings) -> CheckResult:
     """T1': the class converges with each unbiased estimate, on the same MDPs and the same paths."""
-    fits: dict[str, tuple[Decay, Decay]] = {}
-    for name in UNBIASED:
-        rng = settings.rng("class-convergence")
-        errors: list[Array] = []
-        control: list[Array] = []
-        scales: list[float] = []
-        for instance in random_instances(settings, rng, settings.mdps):
-            path = explore(instance, settings, rng)
-            estimate = ESTIMATES[name](instance.mdp, settings)
-            for schedule, curve in ((settings.step_size, errors), (CONTROL, control)):
-                xi = xi_along(instance, path, estimate, schedule, settings.checkpoints)
-                curve.append(class_error(xi, instance.reward, instance.solution.q))
-            scales.append(instance.value_scale)
-        fits[name] = (
-            decay(settings.checkpoints, errors, scales),
-            decay(settings.checkpoints, control, scales),
-        )
+    rng = settings.rng("class-convergence")
+    walks = [(i, explore(i, settings, rng)) for i in random_instances(settings, rng, settings.mdps)]
+    fits = {name: contrasted(settings, walks, estimate) for name, estimate in UNBIASED.items()}
     supported = all(fit.verdict(contrast) is Verdict.SUPPORTED for fit, contrast in fits.values())
     listed = "; ".join(
         f"{name}: n^{fit.rate:.2f}, to {fit.mean[-1]:.1e} (worst {fit.worst_final:.1e}); with constant steps "
@@ -192,19 +165,14 @@ def clearest_instances(settings: Settings, rng: Generator) -> list[Instance]:
 def pointwise(settings: Settings) -> CheckResult:
     """||xi_n - xi*|| in every feature, on MDPs with a clear greedy policy."""
     rng = settings.rng("pointwise")
-    chosen = clearest_instances(settings, rng)
-    errors: list[Array] = []
-    control: list[Array] = []
-    for instance in chosen:
-        path = explore(instance, settings, rng)
-        estimate = FeatureEstimate.indicator(instance.mdp)
+    walks = [(i, explore(i, settings, rng)) for i in clearest_instances(settings, rng)]
+
+    def error(instance: Instance, xi: Array) -> Array:
         target = policy_xi(instance.mdp, instance.solution.policy)
-        for schedule, curve in ((settings.step_size, errors), (CONTROL, control)):
-            xi = xi_along(instance, path, estimate, schedule, settings.checkpoints)
-            curve.append(np.abs(xi - target).max(axis=(-3, -2, -1)))
-    mass = [1 / (1 - settings.gamma)] * len(chosen)
-    fit, contrast = (decay(settings.checkpoints, curve, mass) for curve in (errors, control))
-    smallest = min(action_gap(instance.solution.q) for instance in chosen)
+        return np.abs(xi - target).max(axis=(-3, -2, -1)) / (1 / (1 - settings.gamma))
+
+    fit, contrast = contrasted(settings, walks, FeatureEstimate.indicator, error)
+    smallest = min(action_gap(instance.solution.q) for instance, _ in walks)
     return CheckResult(
         fit.verdict(contrast),
         f"sup |xi_n - xi*| over all features falls like n^{fit.rate:.2f}, to {fit.mean[-1]:.1e} of "

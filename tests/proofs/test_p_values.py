@@ -6,9 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from proofs_checks.p_values import (
-    attainable,
-)
+from proofs_checks.p_values import attainable
 
 
 def test_asymptotic_values_follow_the_formula() -> None:

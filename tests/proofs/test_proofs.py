@@ -5,18 +5,15 @@ from __future__ import annotations
 import pytest
 from _pytest.mark.structures import ParameterSet
 
-from proofs_checks import ledger, smt
-from proofs_checks.proof import Broken, Proof
+from proofs_checks import ledger
+from proofs_checks.argument import Broken, Proof
 from sfr_theory.catalogue import CATALOGUE
 
 PROOFS = ledger.collect().values()
 
 
 def case(proof: Proof, content: object, name: str) -> ParameterSet:
-    slow = [pytest.mark.slow] if proof.slow else []
-    without_z3 = proof.needs_z3 and not smt.is_available()
-    skip = [pytest.mark.skip(reason="z3 is not installed")] if without_z3 else []
-    return pytest.param(content, id=name, marks=[*slow, *skip])
+    return pytest.param(content, id=name, marks=[pytest.mark.slow] if proof.slow else [])
 
 
 @pytest.mark.parametrize("proof", [case(proof, proof, proof.claim) for proof in PROOFS])

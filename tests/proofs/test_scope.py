@@ -86,7 +86,7 @@ def test_the_sharp_bound_is_decided_in_every_case(asked: list[tuple[str, int]], 
     """Two discounts, 16 deterministic MDPs with two states and actions, four source policies."""
     list(gpi_bound.sharp_steps(of_values))
     expected = {
-        f"gamma = {gamma}, next states {successors}, pi_i = {policy}"
+        f"gamma = {gamma}, next states {list(successors)}, pi_i = {list(policy)}"
         for gamma in (Fraction(1, 2), Fraction(9, 10))
         for successors in itertools.product(range(2), repeat=4)
         for policy in itertools.product(range(2), repeat=2)

@@ -1,6 +1,5 @@
 """The z3 helpers: proved, refuted with a model, and undecided are told apart."""
 
-import sys
 from fractions import Fraction
 
 import numpy as np
@@ -40,13 +39,6 @@ def test_maximum_and_absolute() -> None:
     assert smt.entails("", [], z3.Or([smt.maximum(x) == entry for entry in x])).holds
     assert smt.entails("", [smt.absolute(x[0]) <= 2], smt.within(x[:1], 2)).holds
     assert smt.entails("", smt.within(x[:1], 2), smt.absolute(x[0]) < 2).holds is False
-
-
-def test_distribution_and_equal() -> None:
-    p, q = smt.reals("p", 2), smt.reals("q", 2)
-    assert smt.entails("", smt.distribution(p), [p[0] <= 1, p[1] == 1 - p[0]]).holds
-    assert smt.entails("", smt.equal(p, q), [p[0] == q[0], p[1] == q[1]]).holds
-    assert smt.entails("", smt.equal(p, np.array([q[0], q[0]])), [p[1] == q[1]]).holds is False
 
 
 def allows(facts: list[z3.BoolRef]) -> bool:
@@ -91,9 +83,3 @@ def test_numbers_maxima_and_absolute_values_of_constants() -> None:
     maxima = smt.max_over_last_axis(np.vectorize(z3.RealVal, otypes=[object])(numbers))
     assert maxima.shape == (2, 1)
     assert [value(x) for x in maxima.flat] == [5, 4]
-
-
-def test_availability_is_what_python_finds(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert smt.is_available()
-    monkeypatch.setitem(sys.modules, "z3", None)
-    assert not smt.is_available()

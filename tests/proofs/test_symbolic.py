@@ -54,12 +54,6 @@ def test_discounted_over_det_is_the_solvers_xi() -> None:
     assert det != rational(1)  # the common denominator was really there to divide by
 
 
-def test_rows_sum_to_one_identically() -> None:
-    mdp = symbolic_mdp(3, 2, 3)
-    for rows in (mdp.transition, mdp.feature_probability, mdp.policy):
-        assert identity("rows sum to 1", rows.sum(axis=-1), 1).holds
-
-
 def test_identity_names_a_difference() -> None:
     x = unknowns(x=(2,))["x"]
     assert identity("", (x[0] + x[1]) ** 2, x[0] ** 2 + 2 * x[0] * x[1] + x[1] ** 2).holds
@@ -73,12 +67,7 @@ def test_the_cross_product_spans_the_kernel_of_the_reward() -> None:
     reward = free["R"]
     assert identity("", in_kernel_of(reward, free["v"]) @ reward, 0).holds
     basis = in_kernel_of(exact_array([1, 2, 3]), exact_array(np.eye(3)))
-    assert {tuple(map(str, row)) for row in basis} == {("0", "3", "-2"), ("-3", "0", "1"), ("2", "-1", "0")}
-
-
-def test_the_cross_product_works_row_by_row() -> None:
-    rows = in_kernel_of(exact_array([1, 2, 3]), exact_array([[1, 0, 0], [0, 1, 0]]))
-    assert rows.tolist() == [[0, 3, -2], [-3, 0, 1]]
+    assert basis.tolist() == [[0, 3, -2], [-3, 0, 1], [2, -1, 0]]
 
 
 def test_series_has_its_exact_remainder() -> None:

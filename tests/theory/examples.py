@@ -1,12 +1,11 @@
 """Small transfer problems with known answers."""
 
-from sfr_theory.mdp import FiniteMDP, TransferProblem
+from sfr_theory.mdp import TransferProblem, deterministic_mdp
 
 
 def one_state(gamma="1/2", actions=2, **tasks):
     """One state; action j emits feature j."""
-    kernel = [[[["1" if a == f else "0" for f in range(actions)]] for a in range(actions)]]
-    return TransferProblem(FiniteMDP(kernel, gamma), **tasks)
+    return TransferProblem(deterministic_mdp([[0] * actions], [range(actions)], gamma), **tasks)
 
 
 def hidden_error(gamma="1/2"):

@@ -11,9 +11,8 @@ from sfr_theory.arithmetic import exact_array, float_array, fraction
 from sfr_theory.bounds import STATEMENTS
 from sfr_theory.certificates import Ceiling, best_multipliers, conical_value, largest_gain
 from sfr_theory.operators import q_from_xi
-from sfr_theory.random_mdp import FAMILIES, Shape
 from sfr_theory.solve import optimal
-from sfr_theory.transfer import evaluate, evaluate_all_ties, evaluate_batch
+from sfr_theory.transfer import evaluate, evaluate_all_ties
 from tests.strategies import arrays, problems, small_fractions
 from tests.theory.examples import hidden_error, one_state
 
@@ -26,14 +25,16 @@ def sides(name, evaluation):
     return fraction(terms.left.item()), fraction(terms.right.item())
 
 
-def value_gap(evaluation):
-    """V*(s), V^pi(s) and W(s)."""
-    states = np.arange(len(evaluation.gpi_policy))
-    return (
-        evaluation.optimal_q.max(axis=-1),
-        evaluation.gpi_q[states, evaluation.gpi_policy],
-        evaluation.gpi_values.max(axis=-1),
-    )
+def tasks_of(evaluation):
+    """gamma, r (S A), r_i and Q_i* (I, S A): what bounds on Q* are made of."""
+    source_q = q_from_xi(evaluation.source_xi, evaluation.sources)
+    r, source_r = evaluation.expected_target[0], evaluation.expected_rewards
+    return evaluation.gamma, r, source_r, source_q.reshape(source_r.shape)
+
+
+def for_every_pair(r, source_r, source_q):
+    """The tasks as often as there are pairs, and the pairs: what `best_multipliers` wants."""
+    return *(np.stack([array] * len(r)) for array in (r, source_r, source_q)), np.arange(len(r))
 
 
 def test_every_certificate_by_hand():
@@ -51,7 +52,8 @@ def test_the_three_bounds_hold_in_every_state(problem):
     """V^pi >= W + m/(1-g), V* <= W + M/(1-g), V* <= max B, exactly and whatever the approximations."""
     evaluation = evaluate(problem)
     g = problem.mdp.gamma
-    best, got, read = value_gap(evaluation)
+    best, read = (q.max(axis=-1) for q in (evaluation.optimal_q, evaluation.gpi_values))
+    got = evaluation.gpi_q[np.arange(len(best)), evaluation.gpi_policy]
     assert (got >= read + evaluation.lowest_residual / (1 - g)).all()
     assert (best <= read + largest_gain(evaluation.gpi_values, evaluation.lookahead) / (1 - g)).all()
     for s, value in enumerate(best):  # a floor that is low in one state asks for the bound there
@@ -66,40 +68,19 @@ def test_certificates_hold_however_ties_are_broken(problem):
             assert STATEMENTS[name](evaluation).holds, name
 
 
-@given(problems())
-def test_the_order_of_the_certificates(problem):
-    right = {name: sides(name, evaluate(problem))[1] for name in CERTIFICATES}
-    assert right["certificate/greedy-residual-value"] <= right["certificate/residual-value"]
-    assert right["certificate/residual"] == fraction(problem.mdp.gamma) * right["certificate/residual-value"]
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("epsilon", [0.0, 0.3])
-def test_the_sources_certificate_is_never_above_the_sharp_bound(family, epsilon):
-    """Nor above its affine refinement, although T2' knows the true error; up to the solver's tolerance."""
-    batch = FAMILIES[family](np.random.default_rng(5), 60, Shape(4, 3, 4, 3), 0.9, epsilon)
-    evaluation = evaluate_batch(batch.mdps, batch.target, batch.sources, batch.perturbation)
-    certificate = STATEMENTS["certificate/sources-value"](evaluation).right
-    sharp = STATEMENTS["thm2/sharp-value-affine"](evaluation).right
-    assert (certificate <= sharp + 1e-6 * (1 + sharp)).all()
-
-
 @given(problems(max_sources=2), st.data())
 def test_any_non_negative_multiplier_bounds_the_optimum(problem, data):
     """And the form with V and a shift c is weaker: sum x_i V_i* + (c + ||r - sum x_i r_i - c||)/(1-g)."""
-    mdp, sources, g = problem.mdp, problem.sources, problem.mdp.gamma
-    evaluation = evaluate(problem)
-    r, source_r = evaluation.expected_target[0], evaluation.expected_rewards
-    source_q = q_from_xi(evaluation.source_xi, sources)
+    evaluation, sources = evaluate(problem), problem.sources
+    g, r, source_r, source_q = tasks_of(evaluation)
     multipliers = st.fractions(0, 4, max_denominator=6)
     x = exact_array(data.draw(st.lists(multipliers, min_size=len(sources), max_size=len(sources))))
-    bound = conical_value(g, r, source_r, source_q.reshape(len(sources), -1), x)
-    bound = bound.reshape(evaluation.optimal_q.shape)
+    bound = conical_value(g, r, source_r, source_q, x).reshape(evaluation.optimal_q.shape)
     assert (evaluation.optimal_q <= bound).all()
 
     c = exact_array(data.draw(small_fractions))[()]
     leftover = np.abs(r - (x[:, None] * source_r).sum(axis=0) - c).max()
-    values = optimal(mdp, sources).q.max(axis=-1)
+    values = optimal(problem.mdp, sources).q.max(axis=-1)
     weaker = (x[:, None] * values).sum(axis=0) + (c + leftover) / (1 - g)
     assert (bound.max(axis=-1) <= weaker).all()
 
@@ -108,9 +89,7 @@ def test_a_negative_multiplier_bounds_nothing():
     """R = R_1 = (1, 0), g = 1/2: x = -1 "bounds" Q*(b) = 1 by 0 - (1 - 0) + max(2, 0) = 1, and Q*(a) = 2 by
     1 - (2 - 1) + 2 = 2; with the target -R_1 it claims Q*(a) <= -1 - 1 + 0 where the truth is -1."""
     evaluation = evaluate(one_state(target=["-1", "0"], sources=[["1", "0"]]))
-    source_q = q_from_xi(evaluation.source_xi, evaluation.sources).reshape(1, -1)
-    arguments = (evaluation.gamma, evaluation.expected_target[0], evaluation.expected_rewards, source_q)
-    claimed = conical_value(*arguments, exact_array([-1]))
+    claimed = conical_value(*tasks_of(evaluation), exact_array([-1]))
     assert [fraction(value) for value in claimed] == [-2, -1]
     assert [fraction(value) for value in evaluation.optimal_q[0]] == [-1, 0]
 
@@ -118,9 +97,7 @@ def test_a_negative_multiplier_bounds_nothing():
 @given(problems(max_sources=1))
 def test_the_programme_finds_the_best_multiplier_of_one_source(problem):
     """With one source B is the lowest point of a convex function whose kinks can be listed."""
-    evaluation = evaluate(problem)
-    g, r, source_r = problem.mdp.gamma, evaluation.expected_target[0], evaluation.expected_rewards
-    source_q = q_from_xi(evaluation.source_xi, problem.sources).reshape(1, -1)
+    g, r, source_r, source_q = tasks_of(evaluate(problem))
     kinks = {Fraction(0)}
     for y, x in ((a - b, c - d) for a, c in zip(r, source_r[0], strict=True)
                  for b, d in zip(r, source_r[0], strict=True)):  # fmt: skip
@@ -129,9 +106,9 @@ def test_the_programme_finds_the_best_multiplier_of_one_source(problem):
     brute = np.min([conical_value(g, r, source_r, source_q, exact_array([x])) for x in kinks], axis=0)
     for exact, tolerance in ((True, 1e-5), (False, 1e-6)):
         arguments = (r, source_r, source_q) if exact else map(float_array, (r, source_r, source_q))
-        repeated = tuple(np.stack([array] * len(r)) for array in arguments)
+        *repeated, pairs = for_every_pair(*arguments)
         gamma = g if exact else float(g)
-        x = best_multipliers(gamma, *repeated, np.arange(len(r)))
+        x = best_multipliers(gamma, *repeated, pairs)
         found = float_array(conical_value(gamma, *repeated, x).diagonal())
         scale = 1 + float(np.abs(brute).max())
         np.testing.assert_allclose(found, float_array(brute), atol=tolerance * scale)
@@ -140,14 +117,13 @@ def test_the_programme_finds_the_best_multiplier_of_one_source(problem):
 @given(problems(), st.data())
 def test_programmes_that_are_not_solved_are_not_needed(problem, data):
     """The lazy ceiling against all programmes of a problem."""
-    evaluation = evaluate(problem)
     shape = (problem.mdp.num_states, problem.mdp.num_actions)
-    r, source_r = evaluation.expected_target[0], evaluation.expected_rewards
-    source_q = q_from_xi(evaluation.source_xi, problem.sources)
-    repeated = tuple(np.stack([array] * len(r)) for array in (r, source_r, source_q.reshape(source_r.shape)))
-    x = best_multipliers(problem.mdp.gamma, *repeated, np.arange(len(r)))
-    best = conical_value(problem.mdp.gamma, *repeated, x).diagonal().reshape(shape).max(axis=-1)
-    ceiling = Ceiling(problem.mdp.gamma, r.reshape(shape), source_r.reshape(-1, *shape), source_q)
+    g, *tasks = tasks_of(evaluate(problem))
+    *repeated, pairs = for_every_pair(*tasks)
+    x = best_multipliers(g, *repeated, pairs)
+    best = conical_value(g, *repeated, x).diagonal().reshape(shape).max(axis=-1)
+    r, *sources = tasks
+    ceiling = Ceiling(g, r.reshape(shape), *(array.reshape(-1, *shape) for array in sources))
     for _ in range(2):  # what one call has solved, the next one uses
         floor = exact_array(data.draw(arrays(shape[:1])))
         expected = float((best - floor).max())

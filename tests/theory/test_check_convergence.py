@@ -43,40 +43,22 @@ def test_extreme_shapes(gamma: float) -> None:
 
 
 def test_decay_tells_convergence_from_a_floor() -> None:
+    """And a run whose control converges, too, supports nothing."""
     steps = np.unique(np.geomspace(10, 100_000, 30).astype(int))
-    falling = [3 * steps**-0.5, 2 * steps**-0.5]
-    fit = decay(steps, falling, [1.0, 1.0])
-    assert fit.rate == pytest.approx(-0.5)
-    assert fit.converges
-    assert not decay(steps, [curve + 0.05 for curve in falling], [1.0, 1.0]).converges
-    assert not decay(steps, [falling[0], falling[1] + 0.2], [1.0, 1.0]).converges
-    assert decay(steps, [np.where(steps < 100, 1.0, 0.0)], [1.0]).converges
-
-
-def test_a_run_whose_control_converges_too_supports_nothing() -> None:
-    steps = np.unique(np.geomspace(10, 100_000, 30).astype(int))
-    falling = decay(steps, [3 * steps**-0.5], [1.0])
-    floor = decay(steps, [3 * steps**-0.5 + 0.05], [1.0])
+    curves = [3 * steps**-0.5, 2 * steps**-0.5]
+    falling = decay(steps, curves, [1.0, 1.0])
+    floor = decay(steps, [curve + 0.05 for curve in curves], [1.0, 1.0])
     arrived = decay(steps, [np.where(steps < 100, 1.0, 0.0)], [1.0])
+    assert falling.rate == pytest.approx(-0.5)
+    assert falling.converges
+    assert arrived.converges
+    assert not floor.converges
+    assert not decay(steps, [curves[0], curves[1] + 0.2], [1.0, 1.0]).converges
     assert falling.verdict(control=floor) is Verdict.SUPPORTED
     assert falling.verdict(control=falling) is Verdict.INCONCLUSIVE
     assert floor.verdict(control=floor) is Verdict.INCONCLUSIVE
     # Without noise constant steps converge, too, and that is no fault of the run.
     assert arrived.verdict(control=arrived) is Verdict.SUPPORTED
-
-
-@pytest.mark.parametrize("name", ["thm1/corrected", "thm1/pointwise", "mb/convergence"])
-def test_constant_steps_are_not_taken_for_decreasing_ones(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """The check itself, on its own MDPs and paths, with the step sizes of its control."""
-    monkeypatch.setattr(Settings, "step_size", theorem_1.CONTROL)
-    assert CHECKS[name].run(SMALL).verdict is Verdict.INCONCLUSIVE
-
-
-def test_stored_values_that_learn_do_not_mislead() -> None:
-    assert gpi_learning.covered_by_theorem_1(SMALL).verdict is Verdict.NEEDS_ASSUMPTION
-    learning = gpi_learning.covered_by_theorem_1(SMALL, frozen=Harmonic())
-    assert learning.verdict is Verdict.INCONCLUSIVE
-    assert learning.details["q"] == learning.details["repaired"]
 
 
 def test_class_convergence_is_not_supported_where_gamma_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,13 +121,6 @@ def test_variance_ratio_of_running_means() -> None:
     assert ratio == n * sum(h * h for h in expected)
 
 
-@pytest.mark.parametrize(("constant", "verdict"), [(1, Verdict.SUPPORTED), (0.99, Verdict.REFUTED)])
-def test_a_smaller_constant_than_that_of_the_frozen_limit_is_refuted(
-    constant: float, verdict: Verdict
-) -> None:
-    assert gpi_learning.frozen_limit(SMALL, constant).verdict is verdict
-
-
 @pytest.mark.parametrize("gamma", [0.5, 0.9])
 def test_the_frozen_limit_is_checked_where_it_says_something(gamma: float) -> None:
     """Bounds of over-estimates are positive and at most a quarter of 2 max|R|/(1-gamma); max|R| <= 1."""
@@ -163,11 +138,6 @@ def test_variance_of_the_target_is_as_in_the_text(beta: Constant | Harmonic, nex
     with_model, with_indicator = model_based.target_variances(beta, next_value, 4)
     assert with_model == squares + last * next_value + next_value**2 / 4
     assert with_indicator == (1 + next_value / 2) ** 2
-
-
-def test_the_variance_needs_an_assumption_because_of_opposed_next_values() -> None:
-    assert model_based.variance(SMALL).verdict is Verdict.NEEDS_ASSUMPTION
-    assert model_based.variance(SMALL, next_value=Fraction(2)).verdict is Verdict.INCONCLUSIVE
 
 
 # --- Command line -------------------------------------------------------------------------------

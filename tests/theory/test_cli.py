@@ -49,38 +49,40 @@ def test_infinite_numbers_become_null(tmp_path):
     assert json.loads((tmp_path / "x.json").read_text()) == {"a": None, "b": [None, 1.5]}
 
 
-def test_without_a_reader_the_work_is_done_and_written(tmp_path):
-    """As in `| head -1`: the exit code still is that of the result."""
-    flags = ["--mdps", "9", "--workers", "1", "--json", str(tmp_path / "x.json")]
+def small_run(output="-", **streams):
+    """A short command, JSON to `output`; its streams are pipes if nothing else is said."""
+    flags = ["--mdps", "9", "--workers", "1", "--json", str(output)]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    command = [sys.executable, "-m", "sfr_theory.check_gpi_bound", *flags]
+    return subprocess.run(command, text=True, check=False, **(pipes | streams))
+
+
+@pytest.fixture
+def no_reader():
+    """The end of a pipe from which nobody reads, as in `| head -1`."""
     read, write = os.pipe()
     os.close(read)
-    result = subprocess.run(
-        [sys.executable, "-m", "sfr_theory.check_gpi_bound", *flags],
-        stdout=write, stderr=subprocess.PIPE, text=True, check=False,
-    )  # fmt: skip
+    yield write
     os.close(write)
+
+
+def test_without_a_reader_the_work_is_done_and_written(tmp_path, no_reader):
+    """The exit code still is that of the result."""
+    result = small_run(tmp_path / "x.json", stdout=no_reader)
     assert (result.returncode, result.stderr) == (0, "")
     assert json.loads((tmp_path / "x.json").read_text())
 
 
-def test_without_a_reader_of_the_tables_the_json_is_printed():
+def test_without_a_reader_of_the_tables_the_json_is_printed(no_reader):
     """With `--json -` tables go to standard error."""
-    read, write = os.pipe()
-    os.close(read)
-    result = subprocess.run(
-        [sys.executable, "-m", "sfr_theory.check_gpi_bound", "--mdps", "9", "--workers", "1", "--json", "-"],
-        stdout=subprocess.PIPE, stderr=write, text=True, check=False,
-    )  # fmt: skip
-    os.close(write)
+    result = small_run(stderr=no_reader)
     assert result.returncode == 0
     assert json.loads(result.stdout)
 
 
 def test_a_full_disk_is_a_sentence():
     with Path("/dev/full").open("w") as full:
-        flags = ["--mdps", "9", "--workers", "1", "--json", "-"]
-        command = [sys.executable, "-m", "sfr_theory.check_gpi_bound", *flags]
-        result = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        result = small_run(stdout=full)
     assert result.returncode == 2
     assert "cannot write the output: No space left on device" in result.stderr
     assert "Traceback" not in result.stderr

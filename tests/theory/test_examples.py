@@ -88,14 +88,6 @@ def test_coin_ties_and_limits() -> None:
     assert [fraction(x) for x in limits] == [Fraction(4, 7), 0]
 
 
-def test_frozen_overestimate_numbers() -> None:
-    example, stored = frozen_overestimate()
-    assert np.array_equal(optimal(example.mdp, example.reward).q, exact_array([[2, 1]]))
-    assert np.array_equal(q_from_xi(example.initial, example.reward), exact_array([[2, 1]]))
-    assert np.array_equal(example.initial, policy_xi(example.mdp, np.array([0])))
-    assert np.array_equal(q_from_xi(stored, example.reward), exact_array([[0, 10]]))
-
-
 @pytest.mark.parametrize("stored_value", [Fraction(1001, 1000), Fraction(3, 2), Fraction(10)])
 def test_started_at_zero_every_stored_value_above_one_misleads(stored_value: Fraction) -> None:
     example, stored = frozen_overestimate(stored_value)

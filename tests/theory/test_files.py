@@ -8,12 +8,7 @@ from hypothesis import given
 
 from sfr_theory.arithmetic import fraction
 from sfr_theory.errors import InputError
-from sfr_theory.files import (
-    load_problem,
-    problem_from_json,
-    problem_to_json,
-    save_problem,
-)
+from sfr_theory.files import load_problem, problem_from_json, problem_to_json, save_problem
 from tests.refusals import refused
 from tests.strategies import problems
 
@@ -92,11 +87,6 @@ def test_files_that_are_not_json(content, message, tmp_path):
         load_problem(path)
 
 
-def test_missing_file(tmp_path):
-    with refused("nowhere.json", "No such file"):
-        load_problem(tmp_path / "nowhere.json")
-
-
 def test_text_is_read_exactly_and_decimals_as_they_stand():
     problem = problem_from_json({**PROBLEM, "gamma": 0.9, "target": [0.1]})
     assert fraction(problem.mdp.gamma) == Fraction(9, 10)
@@ -140,9 +130,3 @@ def test_files_round_trip(tmp_path):
     save_problem(problem, tmp_path / "new" / "problem.json", "why")
     assert load_problem(tmp_path / "new" / "problem.json").mdp == problem.mdp
     assert json.loads((tmp_path / "new" / "problem.json").read_text())["comment"] == "why"
-
-
-def test_a_folder_that_cannot_be_written_gets_a_sentence(tmp_path):
-    (tmp_path / "file").write_text("")
-    with refused("cannot write"):
-        save_problem(problem_from_json(PROBLEM), tmp_path / "file" / "problem.json")

@@ -42,14 +42,18 @@ def test_an_action_is_kept_until_another_is_better_by_more_than_the_threshold():
     assert two_actions([6, 4], 1, kept=1) == (0, 3)
 
 
+def coin_path(seed):
+    """The example, and what learning along 200 steps of it is told."""
+    example = coin_behind_two_doors()
+    path = sample_path(example.mdp, uniform_behaviour(example.mdp), 200, default_rng(seed))
+    estimates = FeatureEstimate.indicator(example.mdp).along(path)
+    steps = Harmonic()(exact_array(path.visit_number))
+    return example, (example.mdp, path, example.reward, estimates, steps), np.array([200])
+
+
 def test_without_thresholds_to_cross_the_greedy_action_is_taken():
     """A threshold of 0 keeps ties only: the class iterate is that of Q-learning, exactly."""
-    example = coin_behind_two_doors()
-    path = sample_path(example.mdp, uniform_behaviour(example.mdp), 200, default_rng(1))
-    steps = Harmonic()(exact_array(path.visit_number))
-    estimates = FeatureEstimate.indicator(example.mdp).along(path)
-    end = np.array([200])
-    arguments = (example.mdp, path, example.reward, estimates, steps)
+    example, arguments, end = coin_path(1)
     plain = learn_xi(*arguments, example.initial, end)
     tied = learn_xi(*arguments, example.initial, end, TabularHysteresis(Constant(0), 4))
     assert (q_from_xi(plain, example.reward) == q_from_xi(tied, example.reward)).all()
@@ -57,17 +61,13 @@ def test_without_thresholds_to_cross_the_greedy_action_is_taken():
 
 def test_q_learning_and_sf_learning_keep_the_same_actions():
     """The rule reads values only, so the three twins stay twins."""
-    example = coin_behind_two_doors()
-    mdp, path = example.mdp, sample_path(example.mdp, uniform_behaviour(example.mdp), 200, default_rng(2))
-    steps, end = Harmonic()(exact_array(path.visit_number)), np.array([200])
-    estimates = FeatureEstimate.indicator(mdp).along(path)
+    example, arguments, end = coin_path(2)
     rules = [TabularHysteresis(Harmonic(), 4) for _ in range(3)]
     for rule in rules:
         rule.threshold = lambda count: Harmonic()(exact_array(count)) / 10
-    xi = learn_xi(mdp, path, example.reward, estimates, steps, example.initial, end, rules[0])
-    zero_q = 0 * example.initial[..., 0]
-    q = learn_q(mdp, path, example.reward, estimates, steps, zero_q, end, rules[1])
-    psi = learn_psi(mdp, path, example.reward, estimates, steps, 0 * example.initial, end, rules[2])
+    xi = learn_xi(*arguments, example.initial, end, rules[0])
+    q = learn_q(*arguments, 0 * example.initial[..., 0], end, rules[1])
+    psi = learn_psi(*arguments, 0 * example.initial, end, rules[2])
     assert (q_from_xi(xi, example.reward) == q).all()
     assert (psi == xi).all()  # one-hot feature vectors
     assert all((rule.kept == rules[0].kept).all() for rule in rules)

@@ -11,16 +11,10 @@ from quantecon.markov import DiscreteDP
 from sfr_theory import solve
 from sfr_theory.arithmetic import exact_array, float_array, matmul
 from sfr_theory.errors import InputError
-from sfr_theory.mdp import FiniteMDP
+from sfr_theory.mdp import FiniteMDP, deterministic_mdp
 from sfr_theory.operators import bellman_q, bellman_xi_policy, expected_reward, q_from_xi
 from sfr_theory.random_mdp import FAMILIES, Shape, deterministic, dyadic, garnet
-from sfr_theory.solve import (
-    optimal,
-    optimal_actions,
-    policy_psi,
-    policy_q,
-    policy_xi,
-)
+from sfr_theory.solve import optimal, optimal_actions, policy_psi, policy_q, policy_xi
 from tests.refusals import refused
 from tests.strategies import mdps, policies, rewards, stochastic_policies
 
@@ -30,16 +24,10 @@ with_policy = mdps(with_vectors=True).flatmap(
 with_reward = mdps().flatmap(lambda mdp: st.tuples(st.just(mdp), rewards(mdp)))
 
 
-def two_state_cycle(gamma):
-    """0 -> 1 -> 0 for ever, with feature 0 on the way out and feature 1 on the way back."""
-    kernel = np.full((2, 1, 2, 2), Fraction(0), dtype=object)
-    kernel[0, 0, 1, 0] = kernel[1, 0, 0, 1] = Fraction(1)
-    return FiniteMDP(kernel, gamma)
-
-
 def test_xi_of_a_cycle_in_closed_form():
+    """0 -> 1 -> 0 for ever, with feature 0 on the way out and feature 1 on the way back."""
     gamma = Fraction(9, 10)
-    xi = policy_xi(two_state_cycle(gamma), np.zeros(2, dtype=int))
+    xi = policy_xi(deterministic_mdp([[1], [0]], [[0], [1]], gamma), np.zeros(2, dtype=int))
     even, odd = 1 / (1 - gamma**2), gamma / (1 - gamma**2)
     assert (xi[:, 0] == exact_array([[even, odd], [odd, even]])).all()
 
@@ -135,17 +123,6 @@ def test_many_policies_at_once():
         for b, task in np.ndindex(2, 5):
             np.testing.assert_allclose(together[b, task], policy_xi(mdps[b], policy[b, task]), atol=1e-13)
         np.testing.assert_allclose(policy_xi(mdps[0], policy[0]), together[0], atol=1e-13)
-
-
-def test_exact_optimum_of_forty_states():
-    rng = np.random.default_rng(2)
-    mdp = garnet(rng, 1, Shape(40, 3, 6, 1), 0.9)[0].to_exact()
-    reward = exact_array(dyadic(rng, (6,)))
-    solution = optimal(mdp, reward)
-    assert solution.residual == 0
-    np.testing.assert_allclose(
-        float_array(solution.q), optimal(mdp.to_float(), float_array(reward)).q, atol=1e-11
-    )
 
 
 def test_the_start_is_greedy_after_twelve_sweeps_of_value_iteration():

@@ -11,7 +11,6 @@ from hypothesis import given
 from sfr_theory import transfer
 from sfr_theory.arithmetic import exact_array
 from sfr_theory.bounds import STATEMENTS
-from sfr_theory.mdp import FiniteMDP, TransferProblem
 from sfr_theory.random_mdp import FAMILIES, Shape
 from sfr_theory.solve import policy_xi
 from sfr_theory.transfer import evaluate, evaluate_all_ties, evaluate_batch
@@ -81,12 +80,3 @@ def test_a_batch_adds_its_errors_to_the_true_xi():
 def test_floats_have_no_ties():
     with refused("exact"):
         next(evaluate_all_ties(equal_values().to_float()))
-
-
-def test_too_many_ties_are_refused():
-    states, actions = 8, 4
-    kernel = np.zeros((states, actions, states, 1), dtype=int)
-    kernel[:, :, 0, 0] = 1
-    problem = TransferProblem(FiniteMDP(kernel, "1/2"), ["1"], [["1"]])
-    with refused("smaller MDP", "--ties first"):
-        next(evaluate_all_ties(problem))
