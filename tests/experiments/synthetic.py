@@ -113,6 +113,11 @@ OBJECT_LEVELS = {
 }  # fmt: skip
 
 
+def flat(level, tasks=12):
+    """`returns` for write_run: level(setting name, agent setup, repetition) in every task."""
+    return lambda place, setup, repetition, rng: np.full(tasks, float(level(place, setup, repetition)))
+
+
 def rising(level_of, tasks, noise=0.04):
     """`returns` for write_run: agents rise to level_of(setting name, label), as in the paper's figures."""
 

@@ -8,7 +8,7 @@ import pytest
 
 from sfr_fa.runs import load as runs
 from sfr_fa.runs.store import RunFolder, TaskRow
-from tests.experiments.synthetic import agent, key_of, setting, sign_again, write_again, write_run
+from tests.experiments.synthetic import agent, flat, key_of, setting, sign_again, write_again, write_run
 from tests.fa.tiny import run_config, write_config
 from tests.refusals import refused
 
@@ -17,8 +17,7 @@ Q, SF, SFR = agent("Q"), agent("SF"), agent("SFR")
 LEVELS = {"Q": 1.0, "SF": 5.0, "SFR": 7.0}
 
 
-def constant(place, setup, repetition, rng):
-    return np.full(12, LEVELS[setup["label"]] + repetition)
+constant = flat(lambda place, setup, repetition: LEVELS[setup["label"]] + repetition)
 
 
 @pytest.fixture
@@ -106,9 +105,8 @@ def test_diverged_and_short_trials_are_left_out(folder):
 def test_an_agent_is_shown_at_its_best_rates(tmp_path):
     grid = [agent("SF", learning_rate=rate) for rate in (0.1, 0.2, 0.3)]
 
-    def returns(place, setup, repetition, rng):
-        return np.full(12, {0.1: 1.0, 0.2: 5.0, 0.3: 3.0}[setup["learning_rate"]] + repetition)
-
+    levels = {0.1: 1.0, 0.2: 5.0, 0.3: 3.0}
+    returns = flat(lambda place, setup, repetition: levels[setup["learning_rate"]] + repetition)
     run = runs.load(write_run(tmp_path, "grid", [(GENERAL, grid)], returns))
     assert run.is_grid
     assert run.agents["general", "SF"].rates == {"learning_rate": 0.2}

@@ -9,7 +9,7 @@ import pytest
 from sfr_fa.runs import load, publish
 from sfr_fa.runs.store import RunFolder, TaskRow, digest
 from sfr_theory.errors import InputError
-from tests.experiments.synthetic import agent, key_of, setting, sign_again, write_again, write_run
+from tests.experiments.synthetic import agent, flat, key_of, setting, sign_again, write_again, write_run
 from tests.refusals import refused
 
 GENERAL, LINEAR = setting("general"), setting("linear", tasks="linear")
@@ -74,9 +74,7 @@ def test_publishing_again_adds_what_is_new(folder, tmp_path):
 
 
 def test_a_config_may_gain_agents_and_settings(tmp_path):
-    def constant(place, setup, repetition, rng):
-        return np.full(12, float(repetition))
-
+    constant = flat(lambda place, setup, repetition: repetition)
     first = write_run(tmp_path / "first", "mine", [(GENERAL, [Q, SFR])], constant)
     second = write_run(tmp_path / "second", "mine", [(GENERAL, [Q, SF, SFR]), (LINEAR, [SF])], constant)
     command(first, second, output=tmp_path / "one")
