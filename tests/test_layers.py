@@ -118,7 +118,10 @@ def test_the_theory_imports_without_torch_numba_gymnasium_or_z3():
 
 @pytest.mark.parametrize("module", ["sfr_fa", "experiments.tables"])
 def test_environments_are_registered_and_results_compared_without_large_libraries(module):
-    code = f"import sys, {module}; print({{'matplotlib', 'numba', 'torch'}} & {{*sys.modules}})"
+    code = (
+        f"import sys, gymnasium, {module}; assert 'sfr/Racer-v0' in gymnasium.registry\n"
+        "print({'matplotlib', 'numba', 'torch'} & {*sys.modules})"
+    )
     assert printed_by("-c", code, cwd=ROOT) == "set()\n"
 
 
