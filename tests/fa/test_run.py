@@ -39,11 +39,6 @@ def config(tmp_path):
     return write_config(tmp_path / "tiny.py")
 
 
-@pytest.fixture
-def undisturbed(config, tmp_path):
-    return outcome(config, tmp_path / "undisturbed")
-
-
 class Crash(BaseException):
     """As sudden as a signal: nothing catches it on the way."""
 
@@ -215,10 +210,13 @@ def test_a_full_disk_fails_the_trial_and_loses_nothing(config, undisturbed, tmp_
     assert outcome(config, tmp_path / "r") == undisturbed
 
 
-def test_a_folder_that_cannot_be_written(config, tmp_path):
-    (tmp_path / "file").write_text("")
+def test_results_and_curves_cannot_be_where_a_file_is(config, tmp_path):
+    (tmp_path / "file").touch()
     with refused("cannot write", "file"):
         run_config(config, tmp_path / "file" / "results")
+    with refused("file"):
+        run_config(config, tmp_path / "r", tensorboard=str(tmp_path / "file"))
+    assert not (tmp_path / "r").exists()
 
 
 def test_a_trial_that_keeps_failing_is_reported_and_the_others_finish(tmp_path, capsys):
@@ -645,13 +643,6 @@ def test_curves_for_tensorboard(config, tmp_path):
     events = list((tmp_path / "curves/general/Q/alpha_0.005/rep-00").glob("events*"))
     assert len(events) == 1
     assert b"return" in events[0].read_bytes()
-
-
-def test_curves_cannot_be_below_a_file(config, tmp_path):
-    (tmp_path / "curves").touch()
-    with refused("curves"):
-        run_config(config, tmp_path / "r", tensorboard=str(tmp_path / "curves"))
-    assert not (tmp_path / "r").exists()
 
 
 def test_status_of_finished_stopped_and_running_trials(config, tmp_path, capsys):
