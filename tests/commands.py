@@ -1,4 +1,7 @@
-"""Commands as a shell sees them, in this process: exit code, standard output, standard error."""
+"""Commands as a shell sees them: exit code, standard output, standard error.
+
+They run in this process; `python` and `printed_by` start another one.
+"""
 
 import contextlib
 import importlib
@@ -6,9 +9,25 @@ import io
 import re
 import subprocess
 import sys
+from pathlib import Path
 from unittest import mock
 
 from sfr_theory import cli
+
+ROOT = Path(__file__).parent.parent
+
+
+def python(*arguments, **options):
+    """What a Python of its own ends with."""
+    command = [sys.executable, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, **options)
+
+
+def printed_by(*arguments, **options):
+    """What a Python of its own prints; it succeeds."""
+    done = python(*arguments, **options)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
 
 
 def run(module, *arguments):

@@ -270,26 +270,23 @@ def with_its_table(path: Path, rng: random.Random) -> None:
     sign_again(path.with_suffix(".json"), lambda content: content.update(csv_sha256=store.digest(table)))
 
 
-def silent(command: Read) -> Read:
-    """What it prints is thrown away."""
-
-    def reader(folder: Path) -> object:
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-            return command(folder)
-
-    return reader
+@contextlib.contextmanager
+def silence() -> Iterator[None]:
+    """What is printed is thrown away."""
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        yield
 
 
 class StopNowError(Exception):
     """To leave a trial unfinished."""
 
 
+@silence()
 def material(folder: Path) -> list[Target]:
     """Files of every kind in a folder, and what reads them."""
     config = write_config(folder / "tiny.py", repetitions=2)
     smoke, problem = "runs/tiny/smoke", folder / "problem.json"
-    resume = silent(lambda here: run.main(run.Options(config, results=str(here / "runs"))))
-    resume(folder)
+    run.main(run.Options(config, results=str(folder / "runs")))
     first, *_ = load_config(config).trials("smoke")
 
     def stop(row: object) -> None:
@@ -306,7 +303,7 @@ def material(folder: Path) -> list[Target]:
     (folder / "data").mkdir()
     gpi = check_gpi_bound.Options(mdps=9, workers=1, json=str(folder / "data/gpi_bound.json"),
                                   counterexamples=str(folder / "ce"))  # fmt: skip
-    silent(lambda _: check_gpi_bound.main(gpi))(folder)
+    check_gpi_bound.main(gpi)
     (folder / "peers.csv").write_text(PEERS)
 
     def bound(here: Path, **options: Any) -> object:
@@ -314,37 +311,36 @@ def material(folder: Path) -> list[Target]:
             mdp=(str(here / "problem.json"),), workers=1, counterexamples=str(here / "ce"), **options
         ))  # fmt: skip
 
+    def published(here: Path, output: Path) -> object:
+        return publish.main(publish.Options((str(here / smoke),), output=str(output)))
+
     def page(here: Path, what: str) -> object:
         return report.main(report.Options((str(here / what),), output=str(here / "page.html")))
 
     of_runs: dict[str, Read] = {
         "load": lambda here: load.load(here / smoke),
-        "sfr_fa.status": silent(lambda here: status.main(status.Options(str(here / "runs")))),
-        "sfr_fa.run": resume,
-        "sfr_fa.runs.publish": silent(
-            lambda here: publish.main(publish.Options((str(here / smoke),), output=str(here / "published")))
-        ),
-        "sfr_fa.report": silent(lambda here: page(here, smoke)),
-        "experiments.tables": silent(lambda here: tables.main(tables.Options((str(here / smoke),)))),
+        "sfr_fa.status": lambda here: status.main(status.Options(str(here / "runs"))),
+        "sfr_fa.run": lambda here: run.main(run.Options(config, results=str(here / "runs"))),
+        "sfr_fa.runs.publish": lambda here: published(here, here / "published"),
+        "sfr_fa.report": lambda here: page(here, smoke),
+        "experiments.tables": lambda here: tables.main(tables.Options((str(here / smoke),))),
     }
     of_tables: dict[str, Read] = {
         "load": lambda here: load.load(here / "tiny"),
-        "sfr_fa.runs.publish": silent(
-            lambda here: publish.main(publish.Options((str(here / smoke),), output=str(here)))
-        ),
-        "experiments.analysis.claims": silent(lambda here: empirical.main(empirical.Options(str(here)))),
-        "sfr_fa.report": silent(lambda here: page(here, "tiny.csv")),
-        "experiments.tables": silent(lambda here: tables.main(tables.Options((str(here / "tiny.csv"),)))),
+        "sfr_fa.runs.publish": lambda here: published(here, here),
+        "experiments.analysis.claims": lambda here: empirical.main(empirical.Options(str(here))),
+        "sfr_fa.report": lambda here: page(here, "tiny.csv"),
+        "experiments.tables": lambda here: tables.main(tables.Options((str(here / "tiny.csv"),))),
     }
     key = first.key
     return [
         Target("problem.json", {
             "load_problem": lambda here: load_problem(here / "problem.json"),
-            "check_gpi_bound": silent(bound),
+            "check_gpi_bound": bound,
         }, in_place(json_mutations)),
         Target("xi.npz", {
             "load_approximations": lambda here: load_approximations(here / "xi.npz"),
-            "check_gpi_bound": silent(lambda here: bound(here, approximations=str(here / "xi.npz"))),
+            "check_gpi_bound": lambda here: bound(here, approximations=str(here / "xi.npz")),
         }, in_place(npz_mutations)),
         Target(f"{smoke}/manifest.json", of_runs, in_place(signed_mutations)),
         Target(f"{smoke}/{key}.json", of_runs, in_place(signed_mutations)),
@@ -358,8 +354,8 @@ def material(folder: Path) -> list[Target]:
             "GpiAgent.load": lambda here: started("SFR").load(here / "agent.safetensors"),
         }, in_place(state_mutations)),
         Target("data/gpi_bound.json", {
-            "experiments.report": silent(lambda here: whole_report.main(
-                whole_report.Options(str(here / "data"), str(here / "page.html"), str(here / "none")))),
+            "experiments.report": lambda here: whole_report.main(
+                whole_report.Options(str(here / "data"), str(here / "page.html"), str(here / "none"))),
         }, in_place(json_mutations)),
         Target("peers.csv", {"read_rows": lambda here: peers.read_rows(here / "peers.csv")},
                in_place(csv_mutations)),
@@ -398,7 +394,7 @@ def deadline(seconds: int) -> Iterator[None]:
 def taken(reader: Read, folder: Path) -> str:
     """Empty if a reader ends as it should, else what happened."""
     try:
-        with deadline(SECONDS), warnings.catch_warnings():
+        with deadline(SECONDS), silence(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             reader(folder)
     except InputError as error:

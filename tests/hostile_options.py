@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
-import io
 import os
 import re
 import resource
@@ -24,11 +23,11 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.commands import ROOT
 from tests.fa.tiny import run_config, write_config
 from tests.forks import in_fork
-from tests.hostile import MEMORY
+from tests.hostile import MEMORY, silence
 
-ROOT = Path(__file__).parent.parent
 PACKAGES = ("sfr_theory", "sfr_fa", "experiments", "proofs_checks", "benchmarks")
 SECONDS = 30
 RUNS = "runs/tiny/smoke"
@@ -126,11 +125,8 @@ def cases() -> Iterator[Case]:
 def material(folder: Path) -> None:
     """What the arguments above name."""
     config = write_config(folder / "tiny.py", agents='AgentSetup("Q", "Q"),', tasks=1, steps=3, repetitions=1)
-    stdout, sys.stdout = sys.stdout, io.StringIO()
-    try:
+    with silence():
         run_config(config, folder / "runs")
-    finally:
-        sys.stdout = stdout
     (folder / "page.html").write_text("<html></html>")
     (folder / "tree").mkdir()
 

@@ -12,7 +12,7 @@ def refused(*words, unchanged=lambda: None):
     """What is done inside is refused in a sentence with these words; `unchanged()` is then as before."""
     before = unchanged()
     with pytest.raises(InputError) as caught:
-        yield
+        yield caught
     missing = [word for word in words if word not in str(caught.value)]
     assert not missing, f"{missing} not in: {caught.value}"
     assert unchanged() == before

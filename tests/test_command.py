@@ -2,22 +2,19 @@
 
 import importlib.util
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from sfr_theory import __version__
 from sfr_theory.command import COMMANDS
+from tests.commands import ROOT, python
 
 RUN = "import sys; from sfr_theory.command import main; main()"
-ROOT = Path(__file__).parent.parent
 
 
 def sfr(*arguments, code=RUN):
-    command = [sys.executable, "-c", code, *arguments]
-    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=120)
+    return python("-c", code, *arguments, cwd=ROOT, timeout=120)
 
 
 @pytest.mark.parametrize("module", [module for module, _ in COMMANDS.values()])

@@ -2,17 +2,13 @@
 
 import os
 import re
-import subprocess
-import sys
 from html.parser import HTMLParser
-from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
 
+from tests.commands import ROOT, python
 from tests.experiments import browser
-
-ROOT = Path(__file__).parent.parent
 
 
 class Page(HTMLParser):
@@ -36,9 +32,8 @@ class Page(HTMLParser):
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
-    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env=environment)
+    result = python("-m", "mkdocs", "build", "--strict", "--site-dir", folder, cwd=ROOT, env=environment)
     assert result.returncode == 0, result.stdout + result.stderr
     assert "WARNING" not in result.stderr
     return {path: Page(path.read_text(encoding="utf-8")) for path in folder.rglob("*.html")}

@@ -1,14 +1,10 @@
 """The examples run as they stand, without a warning, and show what they say."""
 
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
-
+from tests.commands import ROOT, printed_by
 
 CAST_OF_BOUNDS = "ignore::UserWarning:gymnasium.spaces.box"
 """Deep-sea-treasure declares the bounds of its rewards in float64 for a float32 space."""
@@ -16,10 +12,7 @@ CAST_OF_BOUNDS = "ignore::UserWarning:gymnasium.spaces.box"
 
 def run(name, *expected_warnings, folder=ROOT / "examples"):
     filters = [word for warning in ("error", *expected_warnings) for word in ("-W", warning)]
-    command = [sys.executable, *filters, str(folder / name)]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert result.returncode == 0, result.stderr
-    return result.stdout
+    return printed_by(*filters, folder / name)
 
 
 @pytest.mark.slow

@@ -5,11 +5,10 @@
 
 import ast
 import dataclasses
-import importlib
 import itertools
 import os
 import random
-import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -17,9 +16,9 @@ import pytest
 from sfr_theory import reading
 from sfr_theory.atomic import write_atomic
 from tests import hostile, hostile_options
+from tests.commands import ROOT
 from tests.refusals import refused
 
-ROOT = Path(__file__).parent.parent
 PACKAGES = ("sfr_theory", "sfr_fa", "experiments", "proofs_checks")
 SOURCES = {
     path.relative_to(ROOT).as_posix(): path for package in PACKAGES for path in (ROOT / package).rglob("*.py")
@@ -132,25 +131,23 @@ OUTPUTS = ("output", "json", "plot", "markdown", "html", "counterexamples")
 NEEDED = {"sfr_fa.runs.publish": {"runs": ("results",)}, "experiments.live.film": {"page": "README.md"}}
 
 
-def commands_with_output():
-    for name, path in sorted(SOURCES.items()):
-        if re.search(r"\b(run|command)\(main, Options", path.read_text(encoding="utf-8")):
-            module = name.removesuffix(".py").replace("/", ".")
-            for field in dataclasses.fields(importlib.import_module(module).Options):
-                if field.name in OUTPUTS:
-                    yield module, field.name
+WITH_OUTPUT = [
+    (module, options, field.name)
+    for module, options in hostile_options.commands()
+    for field in dataclasses.fields(options)
+    if field.name in OUTPUTS and not module.startswith("benchmarks.")
+]
 
 
-@pytest.mark.parametrize(("module", "field"), list(commands_with_output()))
-def test_output_that_cannot_be_written_is_refused_before_the_work(module, field, tmp_path):
+@pytest.mark.parametrize(("module", "options", "field"), WITH_OUTPUT)
+def test_output_that_cannot_be_written_is_refused_before_the_work(module, options, field, tmp_path):
     """Beside a file, where only folders can be, and at a link that leads to itself."""
-    command = importlib.import_module(module)
     (tmp_path / "file").touch()
     (tmp_path / "loop.svg").symlink_to(tmp_path / "loop.svg")
     for place in ("file/x.svg", "loop.svg"):
-        options = command.Options(**NEEDED.get(module, {}), **{field: str(tmp_path / place)})
+        given = options(**NEEDED.get(module, {}), **{field: str(tmp_path / place)})
         with hostile.deadline(10), refused("" if module.endswith("film") else place.partition("/")[0]):
-            command.main(options)
+            sys.modules[options.__module__].main(given)
 
 
 def test_a_pipe_that_nobody_reads_is_not_waited_for(tmp_path):

@@ -2,13 +2,11 @@
 
 import ast
 import collections
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+from tests.commands import ROOT, printed_by
+
 PACKAGES = ("sfr_theory", "proofs_checks", "sfr_fa", "experiments", "benchmarks")
 
 # package or module prefix -> what it may import of ours
@@ -110,15 +108,21 @@ for name in packages:
 
 def imported_without(blocked, packages):
     """All modules of the packages, imported where the blocked ones cannot be."""
-    command = [sys.executable, "-c", IMPORT_ALL, blocked, " ".join(packages)]
-    result = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
-    assert result.returncode == 0, result.stderr
-    return set(result.stdout.split())
+    return set(printed_by("-c", IMPORT_ALL, blocked, " ".join(packages), cwd=ROOT).split())
 
 
 def test_the_theory_imports_without_torch_numba_gymnasium_or_z3():
     found = imported_without("torch numba gymnasium z3", ("sfr_theory", "proofs_checks"))
     assert {"sfr_theory.check_gpi_bound", "proofs_checks.gpi_bound"} <= found
+
+
+@pytest.mark.parametrize("module", ["sfr_fa", "experiments.tables"])
+def test_environments_are_registered_and_results_compared_without_large_libraries(module):
+    code = (
+        f"import sys, gymnasium, {module}; assert 'sfr/Racer-v0' in gymnasium.registry\n"
+        "print({'matplotlib', 'numba', 'torch'} & {*sys.modules})"
+    )
+    assert printed_by("-c", code, cwd=ROOT) == "set()\n"
 
 
 @pytest.mark.slow

@@ -6,7 +6,6 @@ import importlib.util
 import json
 import re
 import shlex
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,8 +13,8 @@ import pytest
 from experiments.configs import load_config
 from sfr_theory.catalogue import CATALOGUE
 from sfr_theory.files import load_problem, problem_from_json
+from tests.commands import ROOT
 
-ROOT = Path(__file__).parent.parent
 PAGES = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",

@@ -2,11 +2,11 @@
 
 import shutil
 import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
-ROOT = Path(__file__).parent.parent
+from tests.commands import ROOT, printed_by
+
 BUILD = "from setuptools import build_meta; build_meta.build_wheel('wheel')"
 
 
@@ -21,7 +21,7 @@ def test_the_wheel_installs_three_packages(tmp_path):
     for name in ("pyproject.toml", "README.md", *here.stdout.split()):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
-    subprocess.run([sys.executable, "-c", BUILD], cwd=tmp_path, capture_output=True, check=True)
+    printed_by("-c", BUILD, cwd=tmp_path)
     (wheel,) = (tmp_path / "wheel").glob("*.whl")
     top_level = {name.split("/")[0] for name in zipfile.ZipFile(wheel).namelist()}
     packages = {name for name in top_level if not name.endswith(".dist-info")}

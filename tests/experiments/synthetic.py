@@ -97,10 +97,25 @@ def sign_again(path, change):
     path.write_text(json.dumps(content | {"sha256": digest(signed)}))
 
 
+def write_again(folder, key, rows, **changes):
+    """Another result of a trial, as a run would have written it, under the name that the manifest knows."""
+    here = RunFolder(folder)
+    content = json.loads(here.json_path(key).read_text())
+    here.json_path(key).unlink()
+    here.csv_path(key).unlink()
+    trial, tasks = content["trial"] | changes, content["tasks_sha256"]
+    here.write_result(TrialResult(key, trial, rows, [0.5] * len(rows), tasks, PROVENANCE, ()))
+
+
 OBJECT_LEVELS = {
     "Q": 60.0, "SF": 480.0, "SF-R": 350.0, "SF-4": 380.0, "SF-8": 250.0, "SFR": 690.0, "SFR-R": 370.0,
     "CSFR-4": 382.0, "MB SFR": 640.0, "MB SFR-R": 365.0,
 }  # fmt: skip
+
+
+def flat(level, tasks=12):
+    """`returns` for write_run: level(setting name, agent setup, repetition) in every task."""
+    return lambda place, setup, repetition, rng: np.full(tasks, float(level(place, setup, repetition)))
 
 
 def rising(level_of, tasks, noise=0.04):

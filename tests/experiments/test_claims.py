@@ -13,7 +13,7 @@ from sfr_fa.runs.store import RunFolder
 from sfr_theory import cli
 from sfr_theory.catalogue import CATALOGUE, EXPERIMENTS
 from sfr_theory.claims import Verdict
-from tests.experiments.synthetic import agent, key_of, setting, write_run
+from tests.experiments.synthetic import agent, flat, key_of, setting, write_run
 from tests.refusals import refused
 
 TASKS, STEPS, REPETITIONS = 80, 10, 10
@@ -68,39 +68,44 @@ def write(folder, name, change=None, size=(TASKS, STEPS, REPETITIONS), agents=No
     return write_run(folder, name, [(SETTINGS[name], setups)], returns_of(levels), "paper", size, **more)
 
 
-def write_levels(folder, ratios, size=(TASKS, STEPS, REPETITIONS)):
-    parts = [
-        (setting(f"level_{k}", tasks=f"nonlinearity_{k}"), [agent(label) for label in ("SF", "SFR")])
-        for k in range(7)
-    ]
+def write_pair(folder, name, places, setups, level, size=(TASKS, STEPS, REPETITIONS)):
+    """Two agents in some settings; `level(setting name, label, repetition)` is their return of every task."""
+    returns = flat(lambda place, setup, repetition: level(place, setup["label"], repetition), size[0])
+    return write_run(folder, name, [(place, setups) for place in places], returns, "paper", size)
 
-    def returns(place, setup, repetition, rng):
-        if setup["label"] == "SFR":
-            return np.full(size[0], 100.0 + repetition)
-        return np.full(size[0], ratios[int(place[-1])] * (100.0 + repetition) + 2 * (repetition % 3 - 1))
 
-    return write_run(folder, "nonlinearity", parts, returns, "paper", size)
+def write_levels(folder, ratios, **more):
+    """SF at these ratios to SFR, by level of nonlinearity."""
+    places = [setting(f"level_{k}", tasks=f"nonlinearity_{k}") for k in range(7)]
+
+    def level(place, label, repetition):
+        total = 100.0 + repetition
+        return total if label == "SFR" else ratios[int(place[-1])] * total + 2 * (repetition % 3 - 1)
+
+    return write_pair(folder, "nonlinearity", places, [agent("SF"), agent("SFR")], level, **more)
 
 
 def write_single(folder, sf):
     """SF at these levels for linear and general rewards, against 100."""
 
-    def returns(place, setup, repetition, rng):
-        return np.full(TASKS, (sf[place] if setup["label"] == "SF" else 100.0) + repetition)
+    def level(place, label, repetition):
+        return (sf[place] if label == "SF" else 100.0) + repetition
 
-    parts = [(place, [agent("SF"), agent("SFR")]) for place in (LINEAR, GENERAL)]
-    return write_run(folder, "single_task", parts, returns, "paper", (TASKS, STEPS, REPETITIONS))
+    return write_pair(folder, "single_task", (LINEAR, GENERAL), [agent("SF"), agent("SFR")], level)
 
 
-def write_interactions(folder, kernel, size=(TASKS, STEPS, REPETITIONS)):
-    """SFR-K at these levels, against 100 on the same network."""
-
-    def returns(place, setup, repetition, rng):
-        return np.full(size[0], kernel[place] if setup["label"] == claims.KERNEL else 100.0 + repetition / 10)
-
+def write_interactions(folder, level, kinds=("additive", "mixed", "parity")):
+    """SFR-K and CSFR on the same network."""
     setups = [agent(claims.SAME_NETWORK, "CSFR"), agent(claims.KERNEL, "SFR")]
-    parts = [(setting(kind, "racer", "racer"), setups) for kind in ("additive", "mixed", "parity")]
-    return write_run(folder, claims.INTERACTIONS, parts, returns, "paper", size)
+    places = [setting(kind, "racer", "racer") for kind in kinds]
+    return write_pair(folder, claims.INTERACTIONS, places, setups, level)
+
+
+def kernel_at(levels):
+    """SFR-K at these levels, against 100."""
+    return lambda place, label, repetition: (
+        levels[place] if label == claims.KERNEL else 100.0 + repetition / 10
+    )
 
 
 FALLING = (0.98, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4)
@@ -115,7 +120,7 @@ def like_the_paper(tmp_path_factory):
         write(folder, name)
     write_levels(folder, FALLING)
     write_single(folder, {"linear": 50.0, "general": 50.0})
-    write_interactions(folder, AS_PREDICTED)
+    write_interactions(folder, kernel_at(AS_PREDICTED))
     return folder
 
 
@@ -235,7 +240,7 @@ def test_single_tasks_must_agree_for_both_kinds_of_reward(tmp_path):
     ],
 )
 def test_predictions_of_the_kernel_rows(tmp_path, kernel, above, no_loss):
-    write_interactions(tmp_path, kernel)
+    write_interactions(tmp_path, kernel_at(kernel))
     assert verdict(tmp_path, "interactions-kernel-above-csfr") is above
     assert verdict(tmp_path, "additive-no-loss") is no_loss
 
@@ -243,12 +248,10 @@ def test_predictions_of_the_kernel_rows(tmp_path, kernel, above, no_loss):
 def test_a_prediction_is_judged_in_pairs_and_says_so(tmp_path):
     """Where repetitions differ more than the agents, only the paired test sees who is ahead."""
 
-    def returns(place, setup, repetition, rng):
-        return np.full(TASKS, 100.0 + 10 * repetition + 12 * (setup["label"] == claims.KERNEL))
+    def level(place, label, repetition):
+        return 100.0 + 10 * repetition + 12 * (label == claims.KERNEL)
 
-    setups = [agent(claims.SAME_NETWORK, "CSFR"), agent(claims.KERNEL, "SFR")]
-    write_run(tmp_path, claims.INTERACTIONS, [(setting("mixed", "racer", "racer"), setups)], returns, "paper",
-              (TASKS, STEPS, REPETITIONS))  # fmt: skip
+    write_interactions(tmp_path, level, kinds=("mixed",))
     place = compare.Place(claims.INTERACTIONS, "mixed")
     results = Results(load.load_all(tmp_path)[0])
     pair = place, claims.KERNEL, claims.SAME_NETWORK

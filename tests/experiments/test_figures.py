@@ -1,17 +1,16 @@
 """The paper's figures show the numbers of the results; the command writes all of a run."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from PIL import Image
 
 from experiments.analysis import figures
 from sfr_fa.runs import load as runs
+from tests.commands import ROOT
 from tests.experiments.synthetic import agent, all_agents, setting, write_run
 from tests.refusals import refused
 
-COMMITTED = Path(__file__).parents[2] / "docs" / "images" / "environments.png"
+COMMITTED = ROOT / "docs" / "images" / "environments.png"
 
 
 @pytest.fixture

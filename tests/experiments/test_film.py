@@ -1,15 +1,14 @@
 """The moving picture of the live page: what is committed, and what is said if it cannot be made."""
 
-from pathlib import Path
-
 from PIL import Image
 
 from experiments.live import film
 from experiments.live.export import ROOM_PRESETS
+from tests.commands import ROOT
 from tests.experiments import browser
 from tests.refusals import refused
 
-COMMITTED = Path(__file__).parents[2] / "docs" / "images" / "live.webp"
+COMMITTED = ROOT / "docs" / "images" / "live.webp"
 
 
 def test_what_is_committed_moves_and_is_small():

@@ -98,15 +98,8 @@ def room_states(rng, count):
 
 
 def racer_states(rng, count):
-    return [
-        {"x": x, "y": y, "angle": angle}
-        for x, y, angle in zip(
-            rng.random(count).tolist(),
-            rng.random(count).tolist(),
-            rng.uniform(-np.pi, np.pi, count).tolist(),
-            strict=True,
-        )
-    ]
+    places = rng.uniform((0, 0, -np.pi), (1, 1, np.pi), (count, 3)).tolist()
+    return [{"x": x, "y": y, "angle": angle} for x, y, angle in places]
 
 
 def random_bumps(rng):

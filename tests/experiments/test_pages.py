@@ -12,10 +12,10 @@ from experiments.analysis import compare, figures
 from experiments.analysis.compare import BARRETO, GENERAL, LINEAR, RACER, Place
 from sfr_fa.analysis.render import markdown
 from sfr_fa.runs import load, publish
+from tests.commands import ROOT
 from tests.experiments.synthetic import OBJECT_LEVELS, agent, key_of, rising, setting, write_run
 from tests.refusals import refused
 
-ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "results"
 CONSTANTS = {"300", "20,000", "40", "200,000", "10", "0.005", "0.4", "95", "5", "0.05"}
 """Sizes, rates and levels of the experiments: the only numbers that a page may state by itself."""
@@ -178,15 +178,20 @@ AGENTS = [agent(label) for label in ("Q", "SF", "SFR", "MB SFR")]
 
 
 @pytest.fixture
-def results(tmp_path, monkeypatch):
-    """A folder with one published table, and a README beside it."""
+def place(tmp_path, monkeypatch):
+    """A folder with pages that have a place for results."""
     monkeypatch.chdir(tmp_path)
-    returns = rising(lambda place, label: OBJECT_LEVELS[label], 12)
-    write(tmp_path / "runs", returns)
     (tmp_path / "docs").mkdir()
     for page in pages.SECTIONS:
         (tmp_path / page).write_text("before\n<!-- results -->\nold\n<!-- /results -->\nafter\n")
-    return tmp_path / "results"
+    return tmp_path
+
+
+@pytest.fixture
+def results(place):
+    """One published table beside them."""
+    write(place / "runs", rising(lambda place, label: OBJECT_LEVELS[label], 12))
+    return place / "results"
 
 
 def write(folder, returns, **more):
@@ -211,14 +216,10 @@ def test_pages_are_written_and_stay(results):
     assert pages.main(pages.Options(check=True)) == 0
 
 
-def test_more_results_make_a_page_out_of_date(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "docs").mkdir()
-    for page in pages.SECTIONS:
-        (tmp_path / page).write_text("<!-- results -->\n<!-- /results -->\n")
-    write(tmp_path / "first", lambda *_: [1.0] * 12, leave_out={key_of(PLACE, AGENTS[1], 2)})
+def test_more_results_make_a_page_out_of_date(place):
+    write(place / "first", lambda *_: [1.0] * 12, leave_out={key_of(PLACE, AGENTS[1], 2)})
     pages.main(pages.Options())
-    write(tmp_path / "second", lambda *_: [1.0] * 12)
+    write(place / "second", lambda *_: [1.0] * 12)
     assert pages.main(pages.Options(check=True)) == 1
 
 

@@ -1,15 +1,14 @@
 """The comparison with a peer: small runs, and a page whose table is that of its results."""
 
 import importlib.util
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from experiments import peers
+from tests.commands import ROOT
 from tests.refusals import refused
 
-ROOT = Path(__file__).parent.parent.parent
 pytestmark = pytest.mark.filterwarnings("ignore:.*precision lowered by casting")
 
 

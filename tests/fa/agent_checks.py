@@ -33,7 +33,7 @@ def bumps(phi):
 RATES = {"learning_rate": ALPHA, "reward_learning_rate": ALPHA_R, "model_learning_rate": BETA}
 
 
-def small_agent(name, seed=0, **settings):
+def small_agent(name, seed=0, space=None, **settings):
     """An agent on five-dimensional states, in float64."""
     spec = AGENT_SPECS[name]
     common = {"gamma": GAMMA, "epsilon": 0.3, "dtype": torch.float64}
@@ -45,7 +45,7 @@ def small_agent(name, seed=0, **settings):
         common["feature_code"] = KernelCode(VECTORS, WIDTH)
     if name in ("CSFR-F", "SFR-K"):
         common["fit_points"] = FIT_POINTS
-    space = BOX if spec.family in ("CSFR", "SFR-K") else DISCRETE
+    space = space or (BOX if spec.family in ("CSFR", "SFR-K") else DISCRETE)
     return make_agent(name, STATE_DIM, NUM_ACTIONS, space, seed=seed, **(common | settings))
 
 
@@ -70,6 +70,18 @@ def some_features(name, rng):
 
 def some_state(rng):
     return rng.normal(size=STATE_DIM)
+
+
+class Network(torch.nn.Module):
+    """Flat layers whose output is cut into actions and values."""
+
+    def __init__(self, shape, *layers):
+        super().__init__()
+        self.shape = shape
+        self.layers = torch.nn.Sequential(*layers)
+
+    def forward(self, states):
+        return self.layers(states).unflatten(-1, (self.shape.num_actions, self.shape.dimensions))
 
 
 def weights_of(agent):

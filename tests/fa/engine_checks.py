@@ -65,6 +65,22 @@ class Corridor(gymnasium.Env):
         )
 
 
+class WritesOver(Corridor):
+    """Returns every observation in the same array."""
+
+    def __init__(self):
+        super().__init__(size=5)
+        self.array = np.zeros(self.observation_space.shape)
+
+    def reset(self, **options):
+        self.array[:], info = super().reset(**options)
+        return self.array, info
+
+    def step(self, action):
+        self.array[:], *others = super().step(action)
+        return (self.array, *others)
+
+
 @functools.cache
 def compiled(part):
     """A part of a kernel, compiled by itself; called from Python it would be interpreted."""

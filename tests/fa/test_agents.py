@@ -14,7 +14,6 @@ from sfr_fa.agents import (
     ValueShape,
     make_agent,
     no_clip,
-    squares_averaged_over_dimensions,
 )
 from sfr_fa.agents.approximators import stacked_values
 from sfr_fa.agents.cumulants import squares
@@ -31,6 +30,7 @@ from tests.fa.agent_checks import (
     NUM_ACTIONS,
     STATE_DIM,
     VECTORS,
+    Network,
     check_follows_listing,
     set_weights,
     small_agent,
@@ -53,19 +53,6 @@ from tests.fa.agent_checks import (
 )
 def test_agent_follows_its_listing(name, options):
     check_follows_listing(name, **options)
-
-
-def test_averaging_over_dimensions_is_a_smaller_rate():
-    """1/n of the summed loss: the step of CSFR on 3 dimensions shrinks by 3."""
-    changes = []
-    for settings in ({}, {"loss": squares_averaged_over_dimensions}):
-        agent = small_agent("CSFR", **settings)
-        rng = np.random.default_rng(3)
-        agent.start_task(some_task("CSFR", rng))
-        before = weights_of(agent)[0]
-        agent.learn(Transition(some_state(rng), 0, 0.0, some_features("CSFR", rng), some_state(rng), False))
-        changes.append(weights_of(agent)[0] - before)
-    np.testing.assert_allclose(changes[0], 3 * changes[1], rtol=0, atol=1e-15)
 
 
 # --- Tabular theory -------------------------------------------------------------------------------
@@ -168,35 +155,30 @@ def test_sfr_without_clipping_is_sf_on_linear_tasks():
     assert used > 20, "source policies hardly took part"
 
 
-def test_sfr_without_clipping_is_q_learning_in_a_single_task():
-    """R . xi_t = Q_t along the same path, for a general reward."""
-    task = TableTask(DISCRETE, np.random.default_rng(4).normal(size=DISCRETE.size))
-    q, sfr = small_agent("Q"), small_agent("SFR", clip=no_clip)
+def check_is_q_learning(name, task, readout, rewarded, box=False):
+    """The values of one task are learned as Q-learning learns them, along the same path."""
+    agent, q = small_agent(name, clip=no_clip), small_agent("Q")
+    agent.start_task(task)
     q.start_task(task)
-    sfr.start_task(task)
-    set_weights(q, 0, np.einsum("f,afs->as", task.rewards, weights_of(sfr)[0])[:, None])
-    assert World(21, 150).run(q, task) == World(21, 150).run(sfr, task)
-    expected = np.einsum("f,afs->as", task.rewards, weights_of(sfr)[0])
+    set_weights(q, 0, np.einsum("d,ads->as", readout, weights_of(agent)[0])[:, None])
+    assert World(21, 150).run(agent, rewarded, box) == World(21, 150).run(q, rewarded, box)
+    expected = np.einsum("d,ads->as", readout, weights_of(agent)[0])
     np.testing.assert_allclose(weights_of(q)[0][:, 0], expected, rtol=0, atol=1e-10)
+
+
+def test_sfr_without_clipping_is_q_learning_in_a_single_task():
+    """R . xi_t = Q_t, for a general reward."""
+    task = TableTask(DISCRETE, np.random.default_rng(4).normal(size=DISCRETE.size))
+    check_is_q_learning("SFR", task, task.rewards, task)
 
 
 def test_csfr_learns_the_values_of_the_interpolated_reward():
     """CSFR on r_k is Q-learning on the piecewise linear interpolant of r_k at the bin centres."""
-    parts = (np.sin, lambda x: x**2, np.cos)
-    task = AdditiveTask(parts)
-    centres = np.linspace(BOX.low, BOX.high, 11, axis=1)
-    interpolants = tuple(
-        lambda x, f=f, c=c: np.interp(x, c, f(c)) for f, c in zip(parts, centres, strict=True)
-    )
-    csfr, q = small_agent("CSFR", clip=no_clip), small_agent("Q")
-    csfr.start_task(task)
-    q.start_task(task)
-    readout = np.concatenate([f(c) for f, c in zip(parts, centres, strict=True)])
-    set_weights(q, 0, np.einsum("d,ads->as", readout, weights_of(csfr)[0])[:, None])
-    run = World(23, 150).run(csfr, AdditiveTask(interpolants), box=True)
-    assert run == World(23, 150).run(q, AdditiveTask(interpolants), box=True)
-    expected = np.einsum("d,ads->as", readout, weights_of(csfr)[0])
-    np.testing.assert_allclose(weights_of(q)[0][:, 0], expected, rtol=0, atol=1e-10)
+    parts, centres = (np.sin, np.square, np.cos), np.linspace(BOX.low, BOX.high, 11, axis=1)
+    pairs = list(zip(parts, centres, strict=True))
+    interpolants = AdditiveTask(tuple(lambda x, f=f, c=c: np.interp(x, c, f(c)) for f, c in pairs))
+    readout = np.concatenate([f(c) for f, c in pairs])
+    check_is_q_learning("CSFR", AdditiveTask(parts), readout, interpolants, box=True)
 
 
 # --- Policies in one pass ---------------------------------------------------------------------------
@@ -222,30 +204,18 @@ def test_copies_tie_to_the_bit(approximator, groups, size, state_dim, dtype):
             assert (q == q[0]).all()
 
 
-class UserNetwork(torch.nn.Module):
-    """A network of a user: tanh, one hidden layer, layer norm."""
-
-    def __init__(self, shape):
-        super().__init__()
-        self.body = torch.nn.Sequential(
-            torch.nn.Linear(shape.state_dim, 16), torch.nn.LayerNorm(16), torch.nn.Tanh(),
-            torch.nn.Linear(16, shape.num_actions * shape.dimensions),
-            torch.nn.Unflatten(-1, (shape.num_actions, shape.dimensions)),
-        )  # fmt: skip
-
-    def forward(self, states):
-        return self.body(states)
+def user_network(shape, rng):
+    """Of a user: tanh, one hidden layer, layer norm."""
+    outputs = torch.nn.Linear(16, shape.num_actions * shape.dimensions)
+    return Network(
+        shape, torch.nn.Linear(shape.state_dim, 16), torch.nn.LayerNorm(16), torch.nn.Tanh(), outputs
+    )
 
 
 def test_a_user_network_with_adam():
     """Any module and optimiser: policies are evaluated as each module alone, and the loss goes down."""
     torch.manual_seed(0)
-    agent = small_agent(
-        "SFR",
-        approximator=lambda shape, rng: UserNetwork(shape),
-        optimiser=torch.optim.Adam,
-        learning_rate=0.02,
-    )
+    agent = small_agent("SFR", approximator=user_network, optimiser=torch.optim.Adam, learning_rate=0.02)
     rng = np.random.default_rng(2)
     steps = [
         Transition(some_state(rng), int(rng.integers(3)), 0.0, VECTORS[k % 5], some_state(rng), True)

@@ -30,6 +30,7 @@ from tests.fa.agent_checks import (
     NUM_ACTIONS,
     STATE_DIM,
     VECTORS,
+    Network,
     continue_for,
     everything,
     set_weights,
@@ -259,6 +260,9 @@ BAD_SETTINGS = [
     *(("MB SFR", DISCRETE, {"model_learning_rate": v}, ("model_learning_rate is",)) for v in (0.0, np.inf)),
     ("SF-R", DISCRETE, {"reward_learning_rate": np.nan}, ("reward_learning_rate is nan",)),
     *(("CSFR", BOX, {"bins": value}, ("bins is",)) for value in (1, 5.5)),
+    ("CSFR", BOX, {"bins": (3, 4)}, ("bins", "there are 3")),
+    ("CSFR", BOX, {"bins": (3, 4, 1)}, ("bins", "at least 2")),
+    ("CSFR", BOX, {"bins": (3, 4, 2.5)}, ("bins[2]",)),
     ("Q", None, {"seed": -1}, ("seed is -1", "at least 0")),
     ("Q", None, {"seed": np.random.RandomState(0)}, ("seed is", "Streams")),
     ("Q", None, {"dtype": torch.int64}, ("dtype", "torch.float32")),
@@ -289,18 +293,6 @@ def test_a_seed_stands_for_its_streams():
 
 
 # --- Modules of others ------------------------------------------------------------------------------
-
-
-class Network(nn.Module):
-    """Flat layers whose output is cut into actions and values."""
-
-    def __init__(self, shape, *layers):
-        super().__init__()
-        self.shape = shape
-        self.layers = nn.Sequential(*layers)
-
-    def forward(self, states):
-        return self.layers(states).unflatten(-1, (self.shape.num_actions, self.shape.dimensions))
 
 
 class Pair(Network):

@@ -9,11 +9,10 @@ import torch
 from sfr_fa.agents import AGENT_SPECS, Transition, make_agent
 from sfr_fa.agents.cumulants import TentCode
 from sfr_fa.agents.policies import CopyPrevious
-from sfr_fa.feature_spaces import BoxFeatures, DiscreteFeatures
+from sfr_fa.feature_spaces import DiscreteFeatures
 from sfr_fa.tasks import AdditiveTask
-from sfr_theory.errors import InputError
+from tests.fa.agent_checks import BOX
 
-BOX = BoxFeatures(np.array([0.0, -1.0, 0.0]), np.array([1.0, 1.0, 2.0]))
 BINS = (3, 11, 5)
 
 
@@ -83,17 +82,3 @@ def test_a_reward_model_is_read_at_the_bins_that_there_are():
     assert torch.isfinite(vector).all()
     w = agent.readouts[0].model.weight.detach().numpy()
     np.testing.assert_allclose(vector[2], [*(w[2] * np.linspace(0, 2, 5)), *np.zeros(6)], atol=1e-15)
-
-
-@pytest.mark.parametrize(
-    ("bins", "place"),
-    [
-        ((3, 4), "there are 3"),
-        ((3, 4, 1), "at least 2"),
-        ((3, 4, 2.5), r"bins\[2\]"),
-        (1, "at least 2"),
-    ],
-)
-def test_bad_bins(bins, place):
-    with pytest.raises(InputError, match=place):
-        TentCode(BOX, bins)

@@ -11,18 +11,11 @@ from sfr_fa.feature_codes import CellCode, FourierCode, KernelCode, code_by_name
 from sfr_fa.feature_spaces import BoxFeatures
 from sfr_fa.interactions import distances_of_random_places, sample_parity_task
 from sfr_fa.tasks import FunctionTask, LinearTask, sample_racer_task
-from tests.fa.agent_checks import BOX, FIT_POINTS, NUM_ACTIONS, STATE_DIM, VECTORS, some_state
+from tests.fa.agent_checks import BOX, FIT_POINTS, STATE_DIM, VECTORS, small_agent, some_state
 from tests.refusals import refused
 
 CUBE = BoxFeatures(np.zeros(3), np.ones(3))
 PLACES = distances_of_random_places(np.random.default_rng(0), 1500)
-
-
-def agent_of(name, code=None, **settings):
-    if code is not None:
-        settings["feature_code"] = code
-    common = {"gamma": 0.8, "epsilon": 0.3, "learning_rate": 0.03, "dtype": torch.float64}
-    return make_agent(name, STATE_DIM, NUM_ACTIONS, settings.pop("space", BOX), **(common | settings))
 
 
 def test_a_fit_says_what_it_misses_and_warns_where_that_is_much():
@@ -31,7 +24,8 @@ def test_a_fit_says_what_it_misses_and_warns_where_that_is_much():
     code = KernelCode.observed(PLACES, 100, rng)
     parity, additive = sample_parity_task(rng), sample_racer_task(rng)
     bumps, tents = (
-        agent_of(name, of, space=CUBE, fit_points=PLACES) for name, of in (("SFR-K", code), ("CSFR-F", None))
+        small_agent(name, space=CUBE, fit_points=PLACES, **of)
+        for name, of in (("SFR-K", {"feature_code": code}), ("CSFR-F", {}))
     )
     bumps.start_task(parity)
     with pytest.warns(FitWarning, match="misses"):
@@ -53,8 +47,8 @@ def test_a_fit_says_what_it_misses_and_warns_where_that_is_much():
 def test_csfr_reads_sums_at_its_bins_and_fits_the_rest():
     product = FunctionTask(lambda phi: phi[..., 0] * phi[..., 1])
     with refused("fit_points"):
-        agent_of("CSFR").start_task(product)
-    agent = agent_of("CSFR", fit_points=FIT_POINTS)
+        small_agent("CSFR").start_task(product)
+    agent = small_agent("CSFR", fit_points=FIT_POINTS)
     with pytest.warns(FitWarning):
         agent.start_task(product)
     task = LinearTask(np.array([1.0, -2.0, 0.5]))
@@ -62,7 +56,7 @@ def test_csfr_reads_sums_at_its_bins_and_fits_the_rest():
     at_bins = np.concatenate([task.component(k, x) for k, x in enumerate(agent.cumulant.centres)])
     np.testing.assert_allclose(agent.readouts[-1].vector, at_bins)
     # Fitted, the parts may be shifted against each other, but not their sum.
-    fitted = agent_of("CSFR-F", fit_points=FIT_POINTS, ridge=1e-9)
+    fitted = small_agent("CSFR-F", ridge=1e-9)
     fitted.start_task(task)
     codes = fitted.cumulant.encode(FIT_POINTS).reshape(len(FIT_POINTS), -1)
     np.testing.assert_allclose(codes @ fitted.readouts[0].vector.numpy(), task.reward(FIT_POINTS), atol=1e-6)
@@ -108,8 +102,8 @@ def test_values_read_by_any_w_follow_scalar_learning_of_w_z(code):
 def test_a_code_of_ones_own_dimensions_is_all_that_fits():
     for code, place in ((KernelCode(np.eye(2), 1.0), "3"), ("bumps", "KernelCode")):
         with refused("feature_code", place):
-            agent_of("SFR-K", code, fit_points=FIT_POINTS)
-    agent = agent_of("SFR-K", KernelCode(VECTORS, 0.7))
+            small_agent("SFR-K", feature_code=code)
+    agent = small_agent("SFR-K", fit_points=None)
     with refused("fit_points"):
         agent.start_task(LinearTask(np.ones(3)))
 
@@ -123,7 +117,7 @@ def test_a_code_that_does_not_code_is_refused(values):
             return np.broadcast_to(values, (*np.shape(features)[:-1], len(values)))
 
     with refused("feature_code", "3 finite numbers"):
-        agent_of("SFR-K", Own(), fit_points=FIT_POINTS)
+        small_agent("SFR-K", feature_code=Own())
 
 
 def test_codes_by_name():
@@ -141,10 +135,8 @@ def test_the_head_of_a_shared_network_learns_at_its_own_rate():
     """Against a network all of whose layers learn alike, the head moves ten times as far, others the same."""
     moves = []
     for rate in (1, 10):
-        agent = agent_of(
-            "SFR-K", KernelCode(VECTORS, 0.7), fit_points=FIT_POINTS,
-            approximator=functools.partial(SharedNetwork, hidden=(6, 6), head_rate=rate),
-        )  # fmt: skip
+        network = functools.partial(SharedNetwork, hidden=(6, 6), head_rate=rate)
+        agent = small_agent("SFR-K", approximator=network)
         agent.start_task(FunctionTask(lambda phi: KernelCode(VECTORS, 0.7).encode(phi)[..., 0]))
         before = {name: value.clone() for name, value in agent.policies.parameters.items()}
         rng = np.random.default_rng(6)

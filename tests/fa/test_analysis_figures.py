@@ -82,13 +82,6 @@ def test_the_same_results_give_the_same_files(run):
     assert figures.curves(run, "general").encoded("png").startswith(b"\x89PNG")
 
 
-def test_agents_without_clipping_have_a_colour_of_their_own(tmp_path):
-    agents = [agent("SFR"), agent("free", "SFR", clipping="none")]
-    run = runs.load(write_run(tmp_path, "mine", [(GENERAL, agents)], lambda *_: np.ones(12)))
-    styles = figures.looks(run.in_setting("general"))
-    assert styles["SFR"].colour != styles["free"].colour
-
-
 def test_kinds_of_initial_weights_have_a_panel_each(tmp_path):
     """With one scale, and the same agent under the same name and colour in all."""
     agents = [

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from examples.own_world import environment as keys_and_doors
-from sfr_fa.agents import DivergedError, FeatureSubnetworks, make_agent, no_clip
+from sfr_fa.agents import FeatureSubnetworks, make_agent, no_clip
 from sfr_fa.agents.checkpoint import write_checkpoint
 from sfr_fa.agents.gpi_policies import Recent
 from sfr_fa.engines import ENGINES, EpisodeLimit, make_engine
@@ -153,14 +153,6 @@ def test_another_task_than_that_of_the_file_is_refused(agent, tmp_path):
     engine.continue_task(5, task=ONES)
 
 
-@pytest.mark.parametrize("kind", ENGINES)
-def test_a_diverged_task_is_not_continued(kind):
-    engine = engine_of(kind, "SFR", learning_rate=5.0)
-    assert engine.run_task(ONES, 3000).diverged
-    with pytest.raises(DivergedError):
-        engine.continue_task(5)
-
-
 # --- Callbacks --------------------------------------------------------------------------------------
 
 
@@ -257,17 +249,6 @@ def test_schedules_in_both_engines(agent):
         constant.run_task(next_task(constant, agent), 40)
     assert_same_agents(*pair, 1e-10)
     assert not np.array_equal(weights_of(pair[0]), weights_of(constant))
-
-
-@pytest.mark.parametrize("kind", ENGINES)
-def test_a_schedule_that_is_constant_is_the_constant(kind):
-    ends = []
-    for settings in ({}, {"epsilon": lambda t: 0.2, "learning_rate": lambda t: RATES["learning_rate"]}):
-        engine = engine_of(kind, "SFR", **settings)
-        for _ in range(2):
-            engine.run_task(next_task(engine, "SFR"), 40)
-        ends.append(weights_of(engine))
-    np.testing.assert_array_equal(*ends)
 
 
 @pytest.mark.parametrize("kind", ENGINES)
@@ -393,10 +374,8 @@ def test_settings_that_make_the_weights_meaningless_are_named_one_by_one(setting
     agent.save(tmp_path / "agent")
     space = settings.pop("feature_space", DiscreteFeatures(np.eye(5)))
     other = make_agent("SFR", 6, 2, space, **({"dtype": torch.float64} | settings))
-    with pytest.raises(InputError) as caught:
+    with refused(*(f"another {place}" for place in places)) as caught:
         other.load(tmp_path / "agent")
-    for place in places:
-        assert f"another {place}" in str(caught.value)
     assert str(caught.value).count("another ") == len(places)
 
 

@@ -2,12 +2,8 @@
 
 import functools
 import os
-import shutil
-import subprocess
-import sys
 import warnings
 from dataclasses import dataclass
-from pathlib import Path
 
 import gymnasium
 import numpy as np
@@ -16,7 +12,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import sfr_fa.kernels
 from examples.own_world import environment as keys_and_doors
 from sfr_fa.agents import (
     DivergedError,
@@ -39,10 +34,12 @@ from sfr_fa.feature_codes import CellCode, FourierCode
 from sfr_fa.feature_spaces import BoxFeatures, DiscreteFeatures
 from sfr_fa.tasks import FunctionTask, LinearTask, sample_general_task
 from sfr_theory.errors import InputError
+from tests.commands import printed_by
 from tests.fa.engine_checks import (
     AGENTS,
     BUMPS,
     TOLERANCE,
+    WritesOver,
     assert_same_agents,
     engine_of,
     next_task,
@@ -52,6 +49,7 @@ from tests.fa.engine_checks import (
     walk_both,
     weights_of,
 )
+from tests.fa.test_environments_table import lake
 from tests.fa.test_own_world import drift
 from tests.refusals import refused
 
@@ -63,6 +61,7 @@ PATHS = (
     (short_racer, ON_THE_RACER, (160,) * 4),
     (keys_and_doors, ("Q", "SF", "SFR", "SFR-R", "MB SFR", "CSFR"), (100,) * 6),
     (drift, ("Q", "SF", "CSFR"), (100,) * 2),
+    (lake, ("SFR",), (200,) * 3),
 )
 
 
@@ -124,6 +123,7 @@ OPTIONS = [
     ("SFR-K", short_racer, {"feature_code": FourierCode.random(3, 15, 0.3, np.random.default_rng(15))}, 6),
     ("SFR-K", short_racer, {"approximator": LinearPerAction}, 6),
     # One short task in float32: rounding at 6e-8 per step stays far below 1e-4.
+    ("SFR", ObjectCollection, {"dtype": torch.float32, "tolerance": 1e-4, "steps": (40,), "epsilon": 1.0}, 1),
     ("CSFR", short_racer, {"dtype": torch.float32, "tolerance": 1e-4, "steps": (40,)}, 2),
 ]
 
@@ -133,23 +133,6 @@ OPTIONS = [
 def test_both_engines_agree_on_options(agent, where, options, episodes):
     results, _ = walk_both(agent, where, **{"steps": (80, 80), **options})
     assert sum(result.episodes for result in results) >= episodes
-
-
-def test_a_limit_that_bootstraps_learns_something_else():
-    terminal, bootstrapping = (
-        walk_both("SFR", steps=(60,), limit=limit)[1][0] for limit in (ENDS, BOOTSTRAPS)
-    )
-    assert not np.array_equal(weights_of(terminal), weights_of(bootstrapping))
-
-
-@pytest.mark.parametrize("agent", ["SF", "CSFR", "Q"])
-def test_both_engines_agree_on_linear_tasks_in_a_box(agent):
-    pair = [engine_of(kind, agent, short_racer) for kind in ENGINES]
-    for weights in ([1.0, -0.5, 0.2], [-1.0, 0.0, -0.7]):
-        ours, theirs = (engine.run_task(LinearTask(weights), 90) for engine in pair)
-        np.testing.assert_array_equal(ours.actions, theirs.actions)
-        assert ours.total_reward == pytest.approx(theirs.total_reward, rel=1e-12)
-    assert_same_agents(*pair, TOLERANCE)
 
 
 @settings(max_examples=25, deadline=None)
@@ -194,17 +177,6 @@ def test_a_stored_engine_continues_bit_for_bit(agent, where, second, tmp_path):
     assert_same_agents(engine, copy, 0.0 if second == "compiled" else TOLERANCE)
 
 
-def test_float32_learns_as_float64_does_up_to_rounding():
-    single, double = (
-        engine_of("compiled", "SFR", dtype=dtype, epsilon=1.0) for dtype in (torch.float32, torch.float64)
-    )
-    for engine in (single, double):
-        engine.run_task(next_task(engine, "SFR"), 50)
-    assert weights_of(single).dtype == np.float32
-    np.testing.assert_allclose(weights_of(single), weights_of(double), atol=1e-5)
-    assert not np.array_equal(weights_of(single), weights_of(double))
-
-
 @pytest.mark.parametrize("kind", ENGINES)
 @pytest.mark.parametrize(
     ("agent", "where", "rates"),
@@ -219,8 +191,9 @@ def test_divergence_is_reported(agent, where, rates, kind):
     result = engine.run_task(next_task(engine, agent), 3000)
     assert result.diverged
     assert result.steps == len(result.actions) < 3000
-    with pytest.raises(DivergedError, match="learning_rate"):
-        engine.run_task(next_task(engine, agent), 10)
+    for go_on in (lambda: engine.run_task(next_task(engine, agent), 10), lambda: engine.continue_task(5)):
+        with pytest.raises(DivergedError, match="learning_rate"):
+            go_on()
 
 
 @pytest.mark.parametrize("rate", [1e3, 1e9])
@@ -444,116 +417,34 @@ print("walked", len(results))
 
 @pytest.mark.slow
 def test_the_kernels_run_as_plain_python():
-    result = subprocess.run(
-        [sys.executable, "-c", UNCOMPILED],
-        capture_output=True, text=True, check=False, env=os.environ | {"NUMBA_DISABLE_JIT": "1"},
-    )  # fmt: skip
-    assert result.returncode == 0, result.stderr
-    assert "walked 6" in result.stdout
-
-
-# --- Code that was compiled before ------------------------------------------------------------------
-
-WALK = """
-from typing import NamedTuple
-import numpy as np
-
-class Walk(NamedTuple):
-    position: np.ndarray
-
-    def reset(self, rng):
-        self.position[0] = 2
-
-    def step(self, action, rng):
-        self.position[0] += 2 * action - 1
-        return not 0 < self.position[0] < 4
-
-    def encode(self, state):
-        state[self.position[0]] = 1
-
-    def feature(self):
-        return 1 if self.position[0] == 4 else 0
-"""
-PLACE = """
-from walk import Walk
-from sfr_fa.kernels import loop_for
-print(loop_for(Walk).folder)
-"""
-
-
-@pytest.mark.parametrize("cache", ["cache", "a file/cache"])
-def test_code_compiled_from_other_sources_is_not_used(tmp_path, cache):
-    """Numba does not see changes of the functions that a loop calls; so each state of them has a folder.
-
-    Also where the folder cannot be made, and Numba would go elsewhere.
-    """
-    (tmp_path / "a file").touch()
-    kernels = Path(sfr_fa.kernels.__file__).parent
-    copy = shutil.copytree(kernels, tmp_path / "sfr_fa" / "kernels", ignore=shutil.ignore_patterns("__pyc*"))
-    (copy.parent / "__init__.py").touch()
-    (tmp_path / "walk.py").write_text(WALK)
-
-    def place():
-        result = subprocess.run(
-            [sys.executable, "-c", PLACE],
-            capture_output=True, text=True, check=False, cwd=tmp_path,
-            env=os.environ | {
-                "NUMBA_CACHE_DIR": str(tmp_path / cache),
-                "XDG_CACHE_HOME": str(tmp_path / "of the user"),
-                "PYTHONPATH": str(tmp_path),
-            },
-        )  # fmt: skip
-        assert result.returncode == 0, result.stderr
-        return result.stdout.strip()
-
-    first = place()
-    assert first.startswith(str(tmp_path / ("cache" if cache == "cache" else "of the user")))
-    assert place() == first
-    (tmp_path / "walk.py").write_text(WALK.replace("= 2", "= 3"))
-    of_another_world = place()
-    with (copy / "linear.py").open("a") as file:
-        file.write("\n")
-    assert len({first, of_another_world, place()}) == 3
+    assert "walked 6" in printed_by("-c", UNCOMPILED, env=os.environ | {"NUMBA_DISABLE_JIT": "1"})
 
 
 # --- Retracing --------------------------------------------------------------------------------------
 
 
-class Counting(gymnasium.Env):
-    """The state is the number of steps of the episode, which ends after three of them.
-
-    It is always returned in the same array.
-    """
-
-    def reset(self, **options):
-        self.steps, self.state = 0, np.zeros(1)
-        return self.state, {}
-
-    def step(self, action):
-        self.steps += 1
-        self.state[0] = self.steps
-        return (
-            self.state,
-            float(action),
-            self.steps == 3 and action == 0,
-            self.steps == 3,
-            {},
-        )
+@pytest.mark.parametrize(("limit", "places"), [(None, [2, 3, 2, 1, 2, 3, 2, 2]), (1, [2] * 8)])
+def test_the_path_of_given_actions_begins_episodes_where_the_agent_did(limit, places):
+    """After an end, and after three steps; by a limit of the engine, after each step."""
+    actions, environment = np.array([1, 1, 0, 0, 1, 0, 1, 0]), gymnasium.wrappers.TimeLimit(WritesOver(), 3)
+    path = retraced(environment, None, actions, np.random.default_rng(0), EpisodeLimit(limit))
+    now, after = path[0].argmax(axis=1), path[1].argmax(axis=1)
+    assert now.tolist() == places
+    assert after.tolist() == (now + 2 * actions - 1).tolist()
+    assert path[2].tolist() == (after == 4).tolist()
 
 
-@pytest.mark.parametrize(("limit", "states"), [(None, [0, 1, 2, 0, 1, 2, 0]), (2, [0, 1, 0, 1, 0, 1, 0])])
-def test_the_path_of_given_actions_begins_episodes_where_the_agent_did(limit, states):
-    actions, noise = np.array([1, 2, 0, 3, 4, 5, 6]), np.random.default_rng(0)
-    now, after, rewards = retraced(Counting(), None, actions, noise, EpisodeLimit(limit))
-    assert now.ravel().tolist() == states
-    assert after.ravel().tolist() == [state + 1 for state in states]
-    assert rewards.tolist() == actions.tolist()
-
-
-@pytest.mark.parametrize("agent", ["SFR", "CSFR"])
-def test_both_engines_retrace_what_the_agent_has_seen(agent):
-    """In object collection and in the racer."""
-    retrace_both(agent, 300, EpisodeLimit(40))
+@pytest.mark.parametrize(
+    ("agent", "where"),
+    [
+        ("SFR", ObjectCollection),
+        ("CSFR", ObjectCollection),
+        ("SFR", ObjectCollectionBarreto),
+        ("SF", short_racer),
+    ],
+)
+def test_both_engines_retrace_what_the_agent_has_seen(agent, where):
+    retrace_both(agent, 1000, EpisodeLimit(200), where)
 
 
 @pytest.mark.parametrize(

@@ -99,15 +99,6 @@ def test_nothing_is_earned_after_the_end():
     assert -1 < last < 0
 
 
-def test_both_engines_walk_the_same_path():
-    results = [
-        make_engine(kind, lake(), "SFR", seed=1, learning_rate=0.1).run_task(LinearTask([0, 1]), 500)
-        for kind in ("compiled", "reference")
-    ]
-    assert results[0].actions.tolist() == results[1].actions.tolist()
-    assert results[0].episodes == results[1].episodes
-
-
 @pytest.mark.parametrize(
     ("make", "place", "fix"),
     [

@@ -40,22 +40,18 @@ def tasks():
     ]
 
 
-def small_weights(seed=0):
+def small_weights(shape, rng):
     """Weights of the first feature only, the same however many there are."""
-
-    def weights(shape, rng):
-        result = torch.zeros(shape.num_actions, shape.dimensions, shape.state_dim, dtype=torch.float64)
-        draw = np.random.default_rng(seed).normal(0, 0.1, (shape.num_actions, shape.state_dim))
-        result[:, 0] = torch.from_numpy(draw)
-        return result
-
-    return weights
+    result = torch.zeros(shape.num_actions, shape.dimensions, shape.state_dim, dtype=torch.float64)
+    draw = np.random.default_rng(0).normal(0, 0.1, (shape.num_actions, shape.state_dim))
+    result[:, 0] = torch.from_numpy(draw)
+    return result
 
 
 def engine_with(space, agent="SFR", **settings):
     spec = AGENT_SPECS[agent]
     if settings.get("approximator", LinearPerAction) is LinearPerAction:
-        spec = replace(spec, new_task=CopyPrevious(small_weights()))
+        spec = replace(spec, new_task=CopyPrevious(small_weights))
     if spec.learns_rewards:
         settings["reward_learning_rate"] = 0.001
     common = {"seed": 4, "epsilon": 0.6, "learning_rate": 0.1, "dtype": torch.float64}

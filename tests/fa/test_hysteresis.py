@@ -10,7 +10,6 @@ from sfr_fa.tasks import LinearTask
 from sfr_theory import learning
 from sfr_theory.checks.hysteresis import with_twins
 from sfr_theory.checks.settings import Instance
-from sfr_theory.errors import InputError
 from sfr_theory.learning import Constant, FeatureEstimate, SlowDecay, learn_xi, sample_path
 from sfr_theory.random_mdp import Shape, garnet
 from sfr_theory.solve import optimal
@@ -47,38 +46,33 @@ def table(agent, mdp, policy=0):
         return agent.policies.modules[policy](torch.eye(mdp.num_states, dtype=torch.float64)).numpy()
 
 
-@pytest.mark.parametrize("rule", [RULE, None])
-def test_on_one_hot_states_it_is_the_tabular_rule(rule, tmp_path):
-    """A rate alpha is a tabular step size of 2 alpha. The run is saved halfway, and goes on from the file."""
+def test_on_one_hot_states_it_is_the_tabular_rule(tmp_path):
+    """A rate alpha is a tabular step size of 2 alpha. The run is saved halfway, and goes on from the file.
+
+    `test_agents` compares agents without the rule with the tabular learner.
+    """
     mdp, reward = twins()
     path = sample_path(mdp, learning.uniform_behaviour(mdp), 400, np.random.default_rng(0), restart=0.1)
-    agent, again = (agent_for(mdp, hysteresis=rule) for _ in range(2))
+    agent, again = (agent_for(mdp, hysteresis=RULE) for _ in range(2))
     agent.start_task(LinearTask(reward))
     initial = table(agent, mdp).copy()
     follow(agent, mdp, path, reward, range(200))
     agent.save(tmp_path / "agent")
     again.load(tmp_path / "agent")
     follow(again, mdp, path, reward, range(200, 400))
-    tabular = (
-        None
-        if rule is None
-        else learning.TabularHysteresis(SlowDecay(rule.scale, rule.kappa), mdp.num_states)
-    )
+    tabular = learning.TabularHysteresis(SlowDecay(RULE.scale, RULE.kappa), mdp.num_states)
     estimates = FeatureEstimate.indicator(mdp).along(path)
     steps = Constant(0.25)(path.visit_number)
     [expected] = learn_xi(mdp, path, reward, estimates, steps, initial, np.array([400]), tabular)
     np.testing.assert_allclose(table(again, mdp), expected, atol=1e-12)
-    if rule is not None:
-        states = [np.frombuffer(state).argmax() for _, state in again.kept_actions.kept]
-        assert dict(zip(states, again.kept_actions.kept.values(), strict=True)) == dict(
-            enumerate(tabular.kept)
-        )
-        other = agent_for(mdp)
-        other.start_task(LinearTask(reward))
-        follow(other, mdp, path, reward, range(400))
-        assert np.abs(table(other, mdp) - expected).max() > 0.01  # the rule did something
-        with refused("hysteresis"):
-            other.load(tmp_path / "agent")
+    states = [np.frombuffer(state).argmax() for _, state in again.kept_actions.kept]
+    assert dict(zip(states, again.kept_actions.kept.values(), strict=True)) == dict(enumerate(tabular.kept))
+    other = agent_for(mdp)
+    other.start_task(LinearTask(reward))
+    follow(other, mdp, path, reward, range(400))
+    assert np.abs(table(other, mdp) - expected).max() > 0.01  # the rule did something
+    with refused("hysteresis"):
+        other.load(tmp_path / "agent")
 
 
 def test_source_policies_keep_their_own_actions():
@@ -105,18 +99,15 @@ def test_states_that_never_come_back_are_refused(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("settings", "place"),
+    ("make", "place"),
     [
-        ({"hysteresis": 0.5}, r"Hysteresis\("),
-        ({"hysteresis": RULE, "replay": Replay()}, "replay"),
+        (lambda: agent_for(twins()[0], hysteresis=0.5), "Hysteresis("),
+        (lambda: agent_for(twins()[0], hysteresis=RULE, replay=Replay()), "replay"),
+        (lambda: Hysteresis(0.0, 0.2), "scale"),
+        (lambda: Hysteresis(1.0, -1.0), "kappa"),
+        (lambda: Hysteresis(float("nan"), 0.2), "scale"),
     ],
 )
-def test_what_does_not_fit_is_refused(settings, place):
-    with pytest.raises(InputError, match=place):
-        agent_for(twins()[0], **settings)
-
-
-@pytest.mark.parametrize(("scale", "kappa"), [(0.0, 0.2), (1.0, -1.0), (float("nan"), 0.2)])
-def test_thresholds_are_positive_and_fade(scale, kappa):
-    with pytest.raises(InputError, match=r"scale|kappa"):
-        Hysteresis(scale, kappa)
+def test_what_does_not_fit_is_refused(make, place):
+    with refused(place):
+        make()

@@ -97,16 +97,6 @@ def test_not_a_number_passes_through_the_layers():
     np.testing.assert_array_equal(values, [-5.0, math.nan, 0.0, 2.0, 5e-324, math.inf, -5.0])
 
 
-def test_compiled_and_interpreted_values_agree():
-    """Up to fused multiplications: sums of at most 120 products of numbers below 1."""
-    networks = drawn_networks(3, (3, 11, 20, 20), np.float32, 0)
-    state = a_state(np.float32, np.random.default_rng(0))
-    one, other = mlp.new_activations(networks), mlp.new_activations(networks)
-    compiled(mlp.evaluate)(networks, 0, networks.shape.policies, state, one)
-    mlp.evaluate(networks, 0, networks.shape.policies, state, other)
-    np.testing.assert_allclose(one.outputs, other.outputs, rtol=0, atol=120 * np.finfo(np.float32).eps)
-
-
 # --- Interpreted, which takes milliseconds; compiled, they are in whole paths --------------------------
 
 

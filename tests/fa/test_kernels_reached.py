@@ -1,16 +1,20 @@
 """Compiled code is found again only for the constants that it was compiled for."""
 
 import importlib
+import os
+import shutil
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from sfr_fa import kernels
 from sfr_fa.engines import compiled, make_engine
 from sfr_fa.environments.object_collection import ObjectCollection
 from sfr_fa.kernels import has_changed, loop_for
 from sfr_fa.kernels.reached import digest
+from tests.commands import ROOT, printed_by
 from tests.refusals import refused
 
 WORLD = """
@@ -79,20 +83,17 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         sys.modules.pop(name, None)
 
 
-@pytest.mark.parametrize("name", ["limit", "goal", "corner", "shift"])
-def test_a_constant_counts_wherever_it_stands(world, name):
-    assert digest(world(**{name: 2})) != digest(world())
-
-
 @pytest.mark.parametrize(
     "change",
     [
-        {"edge": "HIGH"}, {"end": 6}, {"options": "fastmath=True"}, {"more": 1}, {"rounding": "ceil"},
-        {"order": "GOAL - STEP"}, {"shown": "STEP"},
+        {"limit": 2}, {"goal": 2}, {"corner": 2}, {"shift": 2}, {"step": 2}, {"edge": "HIGH"}, {"end": 6},
+        {"options": "fastmath=True"}, {"more": 1}, {"rounding": "ceil"}, {"order": "GOAL - STEP"},
+        {"shown": "STEP"},
     ],
 )  # fmt: skip
-def test_so_does_all_that_other_modules_do(world, change):
-    """Names, aliases, enumerations, options, defaults of keywords, library functions, inherited methods."""
+def test_all_that_is_named_counts_wherever_it_stands(world, change):
+    """Constants, names and aliases, also of functions that are called and in other modules; enumerations,
+    options, defaults of keywords, library functions, inherited methods."""
     assert digest(world(**change)) != digest(world())
 
 
@@ -106,10 +107,6 @@ def test_a_constant_that_changes_after_compilation_is_noticed(world, monkeypatch
     monkeypatch.setattr(compiled, "has_changed", lambda world: True)
     with refused("ObjectCollectionWorld", "start Python again"):
         make_engine("compiled", ObjectCollection(), "SFR")
-
-
-def test_so_does_what_a_function_names_that_is_called(world):
-    assert digest(world(step=2)) != digest(world())
 
 
 def test_what_is_not_named_does_not_count(world):
@@ -130,7 +127,20 @@ def test_what_cannot_be_compared_is_not_stored(world):
     assert not hasattr(loop_for(opaque), "folder")
 
 
-def test_other_constants_are_compiled_to_another_folder(world, tmp_path, monkeypatch):
+def test_another_process_finds_the_same(world, tmp_path):
+    mine = digest(world())
+    code = "from walking import Walk; from sfr_fa.kernels.reached import digest; print(digest(Walk))"
+    assert printed_by("-c", code, env=os.environ | {"PYTHONPATH": f"{tmp_path}:{ROOT}"}).strip() == mine
+
+
+def test_other_constants_and_kernels_are_compiled_to_another_folder(world, tmp_path, monkeypatch):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "compiled"))
-    folders = {loop_for(world(**changes)).folder for changes in ({}, {"goal": 5}, {})}
-    assert len(folders) == 2
+    copy = shutil.copytree(kernels._HERE, tmp_path / "kernels")
+    folders = [loop_for(world(**changes)).folder for changes in ({}, {"goal": 5}, {})]
+    monkeypatch.setattr(kernels, "_HERE", copy)
+    folders.append(loop_for(world()).folder)
+    with (copy / "linear.py").open("a") as file:
+        file.write("\n")
+    folders.append(loop_for(world()).folder)
+    assert folders[0] == folders[2] == folders[3]
+    assert len(set(folders)) == 3

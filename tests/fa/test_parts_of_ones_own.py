@@ -8,7 +8,7 @@ from sfr_fa.agents.gpi_policies import all_policies
 from sfr_fa.engines import make_engine
 from sfr_fa.tasks import LinearTask
 from tests.fa.agent_checks import everything, small_agent, some_task, started
-from tests.fa.engine_checks import Corridor
+from tests.fa.engine_checks import Corridor, WritesOver
 from tests.refusals import refused
 
 NOT_INDICES = (
@@ -41,22 +41,19 @@ def test_a_rule_may_answer_with_any_kind_of_list(chosen):
     assert agent.participants.tolist() == [int(k) for k in chosen]
 
 
-@pytest.mark.parametrize(
-    "loss",
-    [lambda e: None, lambda e: 1.0, lambda e: e, lambda e: e.sum().detach(), lambda e: e.sum().item(),
-     lambda e: "much", lambda e, f: e.sum(), lambda e: e.nothing],
+NOT_LOSSES = (
+    lambda e: None, lambda e: 1.0, lambda e: e, lambda e: e.sum().detach(), lambda e: e.sum().item(),
+    lambda e: "much", lambda e, f: e.sum(), lambda e: e.nothing,
 )  # fmt: skip
-def test_a_loss_that_cannot_be_learned_from_is_refused(loss):
-    with refused("loss"):
-        small_agent("SFR", loss=loss)
+NOT_CLIPS = (lambda v: None, lambda v: 0.0, lambda v: v.sum(), lambda v: v[0], lambda: 0)
 
 
 @pytest.mark.parametrize(
-    "clip", [lambda v: None, lambda v: 0.0, lambda v: v.sum(), lambda v: v[0], lambda: 0]
+    ("name", "part"), [*(("loss", part) for part in NOT_LOSSES), *(("clip", part) for part in NOT_CLIPS)]
 )
-def test_a_clip_that_returns_no_values_is_refused(clip):
-    with refused("clip"):
-        small_agent("SFR", clip=clip)
+def test_a_loss_or_clip_that_cannot_be_learned_from_is_refused(name, part):
+    with refused(name):
+        small_agent("SFR", **{name: part})
 
 
 # --- Environments -------------------------------------------------------------------------------------
@@ -110,34 +107,19 @@ def test_a_step_with_an_entry_of_another_type_is_refused_by_name(entries, name):
         engine.evaluate(task, episodes=1)
 
 
-@pytest.mark.parametrize("whole", [lambda a: None, lambda a: a[:4], lambda a: a[0], lambda a: "step", list])
-def test_a_step_of_another_form_is_refused(whole):
-    engine, task = learner(whole=whole)
-    with refused("environment", "step", "terminated"):
+@pytest.mark.parametrize(
+    ("answers", "words"),
+    [
+        *(({"whole": whole}, ("step", "terminated"))
+          for whole in (lambda a: None, lambda a: a[:4], lambda a: a[0], lambda a: "step", list)),
+        *(({"start": start}, ("reset", "info"))
+          for start in (lambda a: None, lambda a: a[0], lambda a: (*a, 0))),
+    ],
+)  # fmt: skip
+def test_a_step_or_reset_of_another_form_is_refused(answers, words):
+    engine, task = learner(**answers)
+    with refused("environment", *words):
         engine.run_task(task, 3)
-
-
-@pytest.mark.parametrize("start", [lambda a: None, lambda a: a[0], lambda a: (*a, 0)])
-def test_a_reset_of_another_form_is_refused(start):
-    engine, task = learner(start=start)
-    with refused("environment", "reset", "info"):
-        engine.run_task(task, 3)
-
-
-class WritesOver(Corridor):
-    """Returns every observation in the same array."""
-
-    def __init__(self):
-        super().__init__(size=5)
-        self.array = np.zeros(self.observation_space.shape)
-
-    def reset(self, **options):
-        self.array[:], info = super().reset(**options)
-        return self.array, info
-
-    def step(self, action):
-        self.array[:], *others = super().step(action)
-        return (self.array, *others)
 
 
 def test_an_environment_may_write_over_the_observations_that_it_has_returned():

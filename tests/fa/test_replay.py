@@ -2,24 +2,18 @@
 
 import copy
 
-import gymnasium
 import numpy as np
 import pytest
 import torch
 
 from experiments.peers import Network
 from sfr_fa.agents import Replay, Transition, make_agent, policies
-from sfr_fa.engines import make_engine
 from sfr_fa.feature_spaces import DiscreteFeatures
 from sfr_fa.tasks import LinearTask, sample_general_task
+from tests.fa.engine_checks import engine_of
 from tests.refusals import refused
 
 LISTING = Replay(capacity=1, batch=1)
-
-
-def engine_of(agent="SFR", **settings):
-    env = gymnasium.make("sfr_fa:sfr/ObjectCollection-v0")
-    return make_engine("reference", env, agent, seed=3, **settings)
 
 
 def learn_tasks(engine, tasks=3, steps=60):
@@ -38,14 +32,15 @@ def assert_equal_weights(one, other):
         {},
         {"approximator": Network},
         {"agent": "SF"},
-        {"agent": "SFR-R", "reward_learning_rate": 0.05},
-        {"agent": "MB SFR", "model_learning_rate": 0.2},
+        {"agent": "SFR-R"},
+        {"agent": "MB SFR"},
         {"agent": "Q"},
     ],
     ids=lambda settings: " ".join(map(str, settings.values())) or "SFR",
 )
 def test_one_remembered_step_is_the_listing(settings):
-    plain, replay = engine_of(**settings), engine_of(**settings, replay=LISTING)
+    settings = {"agent": "SFR"} | settings
+    plain, replay = engine_of("reference", **settings), engine_of("reference", **settings, replay=LISTING)
     for one, other in zip(learn_tasks(plain), learn_tasks(replay), strict=True):
         np.testing.assert_array_equal(one.actions, other.actions)
     assert_equal_weights(plain, replay)
@@ -106,7 +101,7 @@ def test_minibatches_and_target_networks_by_hand(target_every):
 
 
 def test_many_policies_at_once_are_what_each_says_alone(monkeypatch):
-    engine = engine_of(approximator=Network, dtype=torch.float64)
+    engine = engine_of("reference", "SFR", approximator=Network)
     learn_tasks(engine)
     states = torch.randn(7, 113, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     one_by_one = engine.agent.policies.values(states)
@@ -116,7 +111,7 @@ def test_many_policies_at_once_are_what_each_says_alone(monkeypatch):
 
 def test_saved_in_the_middle_it_continues_bit_for_bit(tmp_path):
     settings = {"approximator": Network, "replay": Replay(capacity=50, batch=8, every=3, target_every=4)}
-    engine, other = engine_of(**settings), engine_of(**settings)
+    engine, other = (engine_of("reference", "SFR", **settings) for _ in range(2))
     learn_tasks(engine)
     engine.save(tmp_path / "state")
     other.load(tmp_path / "state")
@@ -124,20 +119,22 @@ def test_saved_in_the_middle_it_continues_bit_for_bit(tmp_path):
         learn_tasks(one, tasks=1)
     assert_equal_weights(engine, other)
     with refused("replay"):
-        engine_of(approximator=Network, replay=Replay(capacity=51)).load(tmp_path / "state")
+        engine_of("reference", "SFR", approximator=Network, replay=Replay(capacity=51)).load(
+            tmp_path / "state"
+        )
 
 
 def test_steps_outlive_their_task_unless_policies_are_forgotten():
     remembered = {}
     for agent in ("SFR", "Q"):
-        engine = engine_of(agent, replay=Replay(capacity=500, batch=4))
+        engine = engine_of("reference", agent, replay=Replay(capacity=500, batch=4))
         learn_tasks(engine)
         remembered[agent] = engine.agent.memory.steps
     assert remembered == {"SFR": 180, "Q": 60}
 
 
 def test_exploration_is_the_same_with_and_without_a_memory():
-    plain, replay = engine_of(epsilon=1.0), engine_of(epsilon=1.0, replay=Replay())
+    plain, replay = (engine_of("reference", "SFR", epsilon=1.0, replay=memory) for memory in (None, Replay()))
     [one], [other] = learn_tasks(plain, tasks=1), learn_tasks(replay, tasks=1)
     np.testing.assert_array_equal(one.actions, other.actions)
 
@@ -154,4 +151,4 @@ def test_sizes_are_positive_integers(settings, place):
 
 def test_what_is_no_replay_is_refused():
     with refused("Replay("):
-        engine_of(replay=32)
+        engine_of("reference", "SFR", replay=32)

@@ -8,7 +8,6 @@ import pytest
 
 from sfr_fa import report
 from sfr_fa.runs import load, publish
-from tests import commands
 from tests.experiments import browser
 from tests.experiments.synthetic import agent, key_of, rising, setting, write_run
 from tests.refusals import refused
@@ -44,7 +43,9 @@ def test_a_folder_of_runs_gets_curves_tables_and_comparisons(folder, tmp_path, c
         assert text in page, text
     assert page.count('<figure class="plot">') == 2
     assert "<b>" not in re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)
-    assert "missing: 2" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "missing: 2" in printed
+    assert re.search(r"wrote .*page\.html, \d+ kB", printed)
 
 
 def test_no_word_about_the_paper(folder, tmp_path):
@@ -68,7 +69,9 @@ def test_it_needs_no_network_and_is_sound_html(folder, tmp_path):
     HTMLParser().feed(page)
 
 
-def test_bad_input_gets_a_sentence(tmp_path):
+def test_bad_input_gets_a_sentence(folder, tmp_path):
+    with refused("nowhere", "no folder"):
+        page_of(folder, tmp_path / "nowhere", folder=tmp_path)
     (tmp_path / "empty").mkdir()
     with refused("empty", "python -m sfr_fa.run"):
         page_of(tmp_path / "empty", folder=tmp_path)
@@ -77,17 +80,6 @@ def test_bad_input_gets_a_sentence(tmp_path):
     with refused("no run", "table"):
         page_of(tmp_path / "table.csv", folder=tmp_path)
     assert not (tmp_path / "page.html").exists()
-
-
-def test_one_bad_argument_is_not_passed_over(folder, tmp_path):
-    with refused("nowhere", "no folder"):
-        page_of(folder, tmp_path / "nowhere", folder=tmp_path)
-
-
-def test_the_command(folder, tmp_path):
-    result = commands.run("sfr_fa.report", folder, "--output", tmp_path / "out.html")
-    assert result.returncode == 0, result.stderr
-    assert re.search(r"wrote .*out\.html, \d+ kB", result.stdout)
 
 
 # --- In a browser

@@ -39,11 +39,6 @@ def config(tmp_path):
     return write_config(tmp_path / "tiny.py")
 
 
-@pytest.fixture
-def undisturbed(config, tmp_path):
-    return outcome(config, tmp_path / "undisturbed")
-
-
 class Crash(BaseException):
     """As sudden as a signal: nothing catches it on the way."""
 
@@ -97,14 +92,7 @@ def test_a_run_and_what_it_leaves(config, undisturbed, tmp_path, capsys):
     assert "3 trials, 3 finished before" in capsys.readouterr().out
 
 
-def test_interrupted_after_any_task_the_numbers_are_the_same(config, undisturbed, tmp_path):
-    for tasks in range(1, 12, 2):
-        results = tmp_path / f"crash{tasks}"
-        crash_after(config, results, tasks)
-        assert outcome(config, results) == undisturbed
-
-
-def test_interrupted_again_and_again(config, undisturbed, tmp_path):
+def test_interrupted_after_every_task_the_numbers_are_the_same(config, undisturbed, tmp_path):
     for _ in range(12):
         crash_after(config, tmp_path / "r", 1)
     run_until(config, tmp_path / "r", 1)
@@ -179,16 +167,6 @@ def test_with_no_checkpoint_left_the_trial_starts_again(config, undisturbed, tmp
     assert outcome(config, tmp_path / "r") == undisturbed
 
 
-def test_checkpoints_of_finished_trials_are_gone(config, tmp_path):
-    crash_after(config, tmp_path / "r", 6)
-    left_by_a_killed_process = next((tmp_path / "r").rglob(f"*{SUFFIX}")).with_name(
-        f".rep-00.task-0003{SUFFIX}.abc"
-    )
-    left_by_a_killed_process.write_bytes(b"half a checkp")
-    assert run_config(config, tmp_path / "r") == 0
-    assert not (tmp_path / "r/tiny/smoke/unfinished").exists()
-
-
 def test_a_damaged_result_is_said_and_kept_while_the_others_finish(config, undisturbed, tmp_path, capsys):
     crash_after(config, tmp_path / "r", 5)  # Q is finished
     path = tmp_path / "r/tiny/smoke/general/Q/alpha_0.005/rep-00.csv"
@@ -232,10 +210,13 @@ def test_a_full_disk_fails_the_trial_and_loses_nothing(config, undisturbed, tmp_
     assert outcome(config, tmp_path / "r") == undisturbed
 
 
-def test_a_folder_that_cannot_be_written(config, tmp_path):
-    (tmp_path / "file").write_text("")
+def test_results_and_curves_cannot_be_where_a_file_is(config, tmp_path):
+    (tmp_path / "file").touch()
     with refused("cannot write", "file"):
         run_config(config, tmp_path / "file" / "results")
+    with refused("file"):
+        run_config(config, tmp_path / "r", tensorboard=str(tmp_path / "file"))
+    assert not (tmp_path / "r").exists()
 
 
 def test_a_trial_that_keeps_failing_is_reported_and_the_others_finish(tmp_path, capsys):
@@ -256,40 +237,24 @@ def test_a_trial_that_keeps_failing_is_reported_and_the_others_finish(tmp_path, 
     assert "1 of 2 trials are finished" in output
 
 
+class OwnStep(ObjectCollection):
+    def step(self, action):
+        return super().step(action)
+
+
 def test_an_environment_of_your_own(tmp_path):
-    (tmp_path / "my_environment.py").write_text(
-        "from sfr_fa.environments.object_collection import ObjectCollection\n"
-        "from sfr_fa.tasks import sample_linear_task\n"
-        "class Mine(ObjectCollection):\n"
-        "    def step(self, action):\n"
-        "        return super().step(action)\n"
-    )
-    setting = 'Setting("general", "my_environment:Mine", "my_environment:sample_linear_task", gamma=0.95)'
+    setting = f'Setting("general", "{__name__}:OwnStep", "linear", gamma=0.95)'
     path = write_config(tmp_path / "mine.py", agents=SFR, engine="compiled", setting=setting)
     assert run_config(path, tmp_path / "r") == 0
     result = RunFolder(tmp_path / "r/tiny/smoke").read_result("general/SFR/alpha_0.005/rep-00")
     assert result.provenance["engine"] == "reference"
     (note,) = result.notes
-    assert "Mine has a step of its own" in note
+    assert "OwnStep has a step of its own" in note
 
 
 def test_an_environment_whose_features_are_a_wrapper(tmp_path):
-    (tmp_path / "my_wrapper.py").write_text(
-        "import gymnasium, numpy as np\n"
-        "from sfr_fa.environments.adapters import WithFeatures\n"
-        "from sfr_fa.feature_spaces import DiscreteFeatures\n"
-        "from sfr_fa.tasks import LinearTask\n"
-        "def features(state, action, next_state, info):\n"
-        "    return [1.0, 0.0] if next_state[0] > 0 else [0.0, 1.0]\n"
-        "def environment():\n"
-        "    space = DiscreteFeatures(np.eye(2))\n"
-        "    return WithFeatures(gymnasium.make('CartPole-v1'), features, space, LinearTask([1.0, 0.0]))\n"
-        "def tasks(rng, space):\n"
-        "    return LinearTask(rng.normal(size=2))\n"
-    )
-    setting = 'Setting("mine", "my_wrapper:environment", "my_wrapper:tasks", gamma=0.95)'
-    path = write_config(tmp_path / "mine.py", agents=SFR, setting=setting)
-    assert run_config(path, tmp_path / "r") == 0
+    setting = f'Setting("mine", "{__name__}:pole", "{__name__}:pole_tasks", gamma=0.95)'
+    assert run_config(write_config(tmp_path / "mine.py", agents=SFR, setting=setting), tmp_path / "r") == 0
 
 
 def test_divergence_is_a_result(tmp_path, capsys):
@@ -578,6 +543,14 @@ def too_often(step): return 2 - step
 """
 
 
+@pytest.fixture
+def own_parts(tmp_path):
+    """The name of a module beside the config."""
+    module = f"own_parts_{tmp_path.name}"
+    (tmp_path / f"{module}.py").write_text(OWN_PARTS)
+    return module
+
+
 @pytest.mark.parametrize(
     ("tasks", "network", "agent", "optimiser", "words"),
     [
@@ -590,14 +563,14 @@ def too_often(step): return 2 - step
         ("tasks", "network", "ROW", "no_optimiser", ("optimiser",)),
     ],
 )
-def test_parts_of_ones_own_are_tried_by_a_dry_run(tasks, network, agent, optimiser, words, tmp_path):
-    module = f"own_parts_{tmp_path.name}"
-    (tmp_path / f"{module}.py").write_text(OWN_PARTS)
-    parts = f'"{module}:{tasks}", 0.9, approximator="{module}:{network}"'
+def test_parts_of_ones_own_are_tried_by_a_dry_run(
+    tasks, network, agent, optimiser, words, own_parts, tmp_path
+):
+    parts = f'"{own_parts}:{tasks}", 0.9, approximator="{own_parts}:{network}"'
     config = write_config(
         tmp_path / "mine.py",
         setting=f'Setting("mine", "object_collection", {parts})',
-        agents=f'AgentSetup("Mine", "{module}:{agent}", optimiser="{module}:{optimiser}"),',
+        agents=f'AgentSetup("Mine", "{own_parts}:{agent}", optimiser="{own_parts}:{optimiser}"),',
     )
     if words is None:
         assert run_config(config, tmp_path / "r", dry_run=True) == 0
@@ -607,10 +580,8 @@ def test_parts_of_ones_own_are_tried_by_a_dry_run(tasks, network, agent, optimis
     assert not (tmp_path / "r").exists()
 
 
-def test_schedules_of_ones_own(tmp_path):
+def test_schedules_of_ones_own(own_parts, tmp_path):
     """The step counts from 0 in each task, so tasks of one step know only the first number."""
-    module = f"own_parts_{tmp_path.name}"
-    (tmp_path / f"{module}.py").write_text(OWN_PARTS)
 
     def totals(steps, value):
         config = write_config(
@@ -625,7 +596,7 @@ def test_schedules_of_ones_own(tmp_path):
         publish.main(publish.Options((str(table.parents[3]),), output=str(results / "published")))
         return table.read_text()
 
-    schedule = f'"{module}:less_and_less"'
+    schedule = f'"{own_parts}:less_and_less"'
     assert totals(1, schedule) == totals(1, "0.2")
     assert totals(60, schedule) != totals(60, "0.2")
 
@@ -639,10 +610,8 @@ def test_schedules_of_ones_own(tmp_path):
         ('epsilon="slowly"', ("epsilon", "slowly", "module:attribute")),
     ],
 )
-def test_schedules_that_cannot_be_are_refused(fields, words, tmp_path):
-    module = f"own_parts_{tmp_path.name}"
-    (tmp_path / f"{module}.py").write_text(OWN_PARTS)
-    setting = f'Setting("mine", "object_collection", "general", 0.9, {fields.format(module)})'
+def test_schedules_that_cannot_be_are_refused(fields, words, own_parts, tmp_path):
+    setting = f'Setting("mine", "object_collection", "general", 0.9, {fields.format(own_parts)})'
     config = write_config(tmp_path / "mine.py", setting=setting)
     with refused(*words):
         run_config(config, tmp_path / "r", dry_run=True)
@@ -674,13 +643,6 @@ def test_curves_for_tensorboard(config, tmp_path):
     events = list((tmp_path / "curves/general/Q/alpha_0.005/rep-00").glob("events*"))
     assert len(events) == 1
     assert b"return" in events[0].read_bytes()
-
-
-def test_curves_cannot_be_below_a_file(config, tmp_path):
-    (tmp_path / "curves").touch()
-    with refused("curves"):
-        run_config(config, tmp_path / "r", tensorboard=str(tmp_path / "curves"))
-    assert not (tmp_path / "r").exists()
 
 
 def test_status_of_finished_stopped_and_running_trials(config, tmp_path, capsys):

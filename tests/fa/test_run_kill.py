@@ -13,14 +13,14 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
 from experiments import kill_test
 from experiments.kill_test import workers_of
-from sfr_fa.runs.store import SUFFIX, RunFolder
-from tests.fa.tiny import ROOT, command, contents, outcome, run_config, start, write_config
+from sfr_fa.runs.store import RunFolder
+from tests.commands import ROOT, python
+from tests.fa.tiny import checkpoints, command, contents, outcome, run_config, wait_for, write_config
 from tests.refusals import refused
 
 # Runs sfr_fa.run and kills itself with SIGKILL where the n-th file would get its final name.
@@ -47,42 +47,9 @@ def config(tmp_path):
     return write_config(tmp_path / "tiny.py", tasks=5, steps=150, repetitions=2)
 
 
-@pytest.fixture
-def undisturbed(config, tmp_path):
-    return outcome(config, tmp_path / "undisturbed")
-
-
-@pytest.fixture
-def launch():
-    """sfr_fa.run as a process of its own, which does not outlive the test."""
-    processes = []
-
-    def launched(*arguments, **options):
-        processes.append(start(*arguments, **options))
-        return processes[-1]
-
-    yield launched
-    for process in processes:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        process.stdout.close()
-
-
 def finish(process):
     output, _ = process.communicate(timeout=180)
     return process.returncode, output
-
-
-def wait_for(condition, seconds=180.0):  # long enough for a machine that does ten other things
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it has not happened"
-        time.sleep(0.02)
-
-
-def checkpoints(results):
-    return list(Path(results).rglob(f"*.task-*{SUFFIX}"))
 
 
 def test_killed_in_the_middle_of_writing_a_checkpoint(tmp_path):
@@ -90,10 +57,9 @@ def test_killed_in_the_middle_of_writing_a_checkpoint(tmp_path):
     assert run_config(config, tmp_path / "undisturbed") == 0
     results = tmp_path / "r"
     for number in (1, 3, 7):  # the manifest, a checkpoint, the JSON of a trial
-        process = subprocess.run(
-            [sys.executable, "-c", KILLED_WHILE_WRITING, str(number), config, "--results", str(results)],
-            cwd=ROOT, capture_output=True, text=True, timeout=120, check=False,
-        )  # fmt: skip
+        process = python(
+            "-c", KILLED_WHILE_WRITING, number, config, "--results", results, cwd=ROOT, timeout=120
+        )
         assert process.returncode == -signal.SIGKILL, process.stderr
         assert list(results.rglob(".*")), "half a file is left behind"
     assert outcome(config, results) == contents(tmp_path / "undisturbed")
@@ -136,23 +102,14 @@ def test_control_c(config, undisturbed, tmp_path, launch, workers):
 
 
 @pytest.mark.slow
-def test_control_c_does_not_wait_for_compiled_code(tmp_path, launch):
-    config = write_config(
-        tmp_path / "long.py", 'AgentSetup("SFR", "SFR"),', tasks=1, steps=6_000_000, engine="compiled"
-    )
-    process = launch(config, "--results", tmp_path / "r")
-    interrupt_in_the_kernel(process, tmp_path / "r")
-
-
-@pytest.mark.slow
-def test_control_c_of_reproduce(tmp_path, launch):
-    options = ("--profile", "paper", "--workers", 1, "--results", tmp_path / "r")
-    process = launch(*options, module="experiments.reproduce")
-    interrupt_in_the_kernel(process, tmp_path / "r")
-
-
-def interrupt_in_the_kernel(process, results):
-    wait_for(lambda: list(results.rglob("*.lock")))
+@pytest.mark.parametrize("module", ["sfr_fa.run", "experiments.reproduce"])
+def test_control_c_does_not_wait_for_compiled_code(tmp_path, launch, module):
+    arguments = ("--profile", "paper", "--workers", 1)
+    if module == "sfr_fa.run":
+        agents = 'AgentSetup("SFR", "SFR"),'
+        arguments = [write_config(tmp_path / "long.py", agents, tasks=1, steps=6_000_000, engine="compiled")]
+    process = launch(*arguments, "--results", tmp_path / "r", module=module)
+    wait_for(lambda: list((tmp_path / "r").rglob("*.lock")))
     time.sleep(3)  # it is in the kernel by then, for some twenty seconds
     pressed = time.monotonic()
     os.killpg(process.pid, signal.SIGINT)
@@ -236,10 +193,8 @@ def test_a_scheduler_with_two_workers_one_of_which_is_killed(config, undisturbed
 
 def test_a_scheduler_that_is_not_there(tmp_path):
     config = write_config(tmp_path / "tiny.py")
-    process = subprocess.run(
-        command(config, "--results", tmp_path / "r", "--scheduler", "tcp://127.0.0.1:9"),
-        cwd=ROOT, capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
+    options = ("--results", tmp_path / "r", "--scheduler", "tcp://127.0.0.1:9")
+    process = python("-m", "sfr_fa.run", config, *options, cwd=ROOT, timeout=120)
     assert process.returncode == 2, process.stdout
     assert process.stderr.startswith("error: no Dask scheduler answers at tcp://127.0.0.1:9")
     assert "the scheduler at tcp://127.0.0.1:9 is open" in " ".join(process.stdout.split())

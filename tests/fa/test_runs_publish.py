@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from sfr_fa.runs import load, publish
-from sfr_fa.runs.store import RunFolder, TaskRow, TrialResult, digest
+from sfr_fa.runs.store import RunFolder, TaskRow, digest
 from sfr_theory.errors import InputError
-from tests.experiments.synthetic import PROVENANCE, agent, key_of, setting, sign_again, write_run
+from tests.experiments.synthetic import agent, flat, key_of, setting, sign_again, write_again, write_run
 from tests.refusals import refused
 
 GENERAL, LINEAR = setting("general"), setting("linear", tasks="linear")
@@ -74,9 +74,7 @@ def test_publishing_again_adds_what_is_new(folder, tmp_path):
 
 
 def test_a_config_may_gain_agents_and_settings(tmp_path):
-    def constant(place, setup, repetition, rng):
-        return np.full(12, float(repetition))
-
+    constant = flat(lambda place, setup, repetition: repetition)
     first = write_run(tmp_path / "first", "mine", [(GENERAL, [Q, SFR])], constant)
     second = write_run(tmp_path / "second", "mine", [(GENERAL, [Q, SF, SFR]), (LINEAR, [SF])], constant)
     command(first, second, output=tmp_path / "one")
@@ -138,17 +136,6 @@ ROW = TaskRow(0, 1.5, 20_000, 1, 20_000, 1, -1, 0, diverged=False)
 ROWS = [replace(ROW, task=task) for task in range(12)]
 
 
-def put_in_place(folder, key, rows, **changes):
-    """Another result under a name that the manifest knows."""
-    here = RunFolder(folder)
-    content = json.loads(here.json_path(key).read_text())
-    here.json_path(key).unlink()
-    here.csv_path(key).unlink()
-    seconds = [0.5] * len(rows)
-    trial, tasks = content["trial"] | changes, content["tasks_sha256"]
-    here.write_result(TrialResult(key, trial, rows, seconds, tasks, PROVENANCE, ()))
-
-
 @pytest.mark.parametrize(
     ("changes", "rows", "words"),
     [
@@ -162,10 +149,10 @@ def put_in_place(folder, key, rows, **changes):
     ids=["seed", "agent", "fewer", "order", "steps", "infinite"],
 )
 def test_a_result_of_another_trial_is_not_published(folder, tmp_path, changes, rows, words):
-    put_in_place(folder, key_of(GENERAL, Q, 1), rows, **changes)
+    write_again(folder, key_of(GENERAL, Q, 1), rows, **changes)
     with refused(key_of(GENERAL, Q, 1), words, "nothing of"):
         command(folder, output=tmp_path)
-    put_in_place(folder, key_of(GENERAL, Q, 2), rows, **changes)
+    write_again(folder, key_of(GENERAL, Q, 2), rows, **changes)
     with refused("and 1 more"):
         command(folder, output=tmp_path)
     assert not list(tmp_path.glob("mine.*"))
@@ -235,7 +222,7 @@ def test_signed_files_of_others_get_a_sentence(folder, tmp_path, entry):
 
 def test_a_diverged_trial_stays_one(folder, tmp_path):
     rows = [ROW, TaskRow(1, np.nan, 7, 1, 7, 1, -1, 0, diverged=True)]
-    put_in_place(folder, key_of(GENERAL, Q, 1), rows)
+    write_again(folder, key_of(GENERAL, Q, 1), rows)
     command(folder, output=tmp_path)
     run = load.load(tmp_path / "mine")
     assert run.notes == load.load(folder).notes

@@ -306,16 +306,17 @@ def test_runners_that_tidy_up_at_the_same_time(folder):
     assert not folder.unfinished.exists()
 
 
-def test_tidying_up_removes_what_a_killed_run_left_and_nothing_younger(folder):
-    old, young = folder.unfinished / "credentials-old", folder.unfinished / "credentials-young"
+@pytest.mark.parametrize("kind", ["credentials", "stop"])
+def test_tidying_up_removes_what_is_old_and_nothing_younger(folder, kind):
+    """Keys that a killed run has left, and orders to stop, which stay until all have read them."""
+    old, young = (folder.unfinished / f"{kind}-{age}" for age in ("old", "young"))
     for place in (old, young):
-        place.mkdir(parents=True)
-        (place / "key").write_text("secret")
-    before = time.time() - 2 * results.ORDER_SECONDS
-    os.utime(old, (before, before))
+        inside = place / "key" if kind == "credentials" else place
+        inside.parent.mkdir(parents=True, exist_ok=True)
+        inside.write_text("secret")
+    os.utime(old, (time.time() - 2 * results.ORDER_SECONDS,) * 2)
     folder.tidy()
-    assert not old.exists()
-    assert (young / "key").exists()
+    assert (old.exists(), young.exists()) == (False, True)
 
 
 def test_tidying_up_removes_half_written_files_unless_a_trial_is_under_way(folder):
@@ -351,16 +352,6 @@ def test_who_waits_for_a_lock_does_not_get_one_that_is_gone(folder):
     hold("third", 0.6)
     second.join()
     assert most == [1, 1]
-
-
-def test_orders_to_stop_stay_until_all_have_read_them(folder):
-    old, new = (folder.unfinished / f"stop-{age}" for age in ("old", "new"))
-    folder.unfinished.mkdir(parents=True, exist_ok=True)
-    for order in (old, new):
-        order.touch()
-    os.utime(old, (time.time() - 2 * results.ORDER_SECONDS,) * 2)
-    folder.tidy()
-    assert (old.exists(), new.exists()) == (False, True)
 
 
 def test_the_best_rates_have_the_highest_mean_return(tmp_path):

@@ -21,10 +21,9 @@ import distributed
 import psutil
 import pytest
 
-from sfr_fa.runs.store import SUFFIX
 from sfr_fa.runs.workers import ATTEMPTS, Workers, job_queue, local_workers
 from sfr_theory.errors import InputError
-from tests.fa.tiny import contents, outcome, run_config, start, write_config
+from tests.fa.tiny import checkpoints, contents, outcome, run_config, wait_for, write_config
 from tests.refusals import refused
 
 SBATCH = """#!/bin/sh
@@ -92,7 +91,7 @@ def test_all_workers_are_killed_twice_in_a_row(tmp_path, capfd, when):
     results = tmp_path / "r"
 
     def under_way(workers):
-        return both_run(workers) and list(results.rglob(f"*.task-*{SUFFIX}"))
+        return both_run(workers) and checkpoints(results)
 
     first = both_run if when == "start" else under_way
     capfd.readouterr()
@@ -271,7 +270,7 @@ def test_jobs_that_cannot_be_submitted(tmp_path, monkeypatch, reason):
 
 
 @pytest.mark.slow
-def test_a_job_that_is_cancelled_is_submitted_again(tmp_path, monkeypatch):
+def test_a_job_that_is_cancelled_is_submitted_again(tmp_path, monkeypatch, launch):
     config = write_config(tmp_path / "tiny.py", tasks=5, steps=150)
     assert run_config(config, tmp_path / "undisturbed") == 0
     command_script(tmp_path / "sbatch", SBATCH.format(folder=tmp_path))
@@ -280,18 +279,11 @@ def test_a_job_that_is_cancelled_is_submitted_again(tmp_path, monkeypatch):
     monkeypatch.setenv("DASK_DISTRIBUTED__DEPLOY__LOST_WORKER_TIMEOUT", "1s")
     results = tmp_path / "r"
     here = 'scheduler_options={"host": "127.0.0.1", "dashboard_address": null}'
-    process = start(config, "--results", results, "--slurm", "--cluster-options", here)
-    try:
-        deadline = time.monotonic() + 180
-        while not list(results.rglob(f"*.task-*{SUFFIX}")):
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-        (job,) = (tmp_path / "jobs").read_text().split()
-        os.killpg(int(job), signal.SIGKILL)
-        output, _ = process.communicate(timeout=120)
-    finally:
-        process.kill()
-        process.wait()
+    process = launch(config, "--results", results, "--slurm", "--cluster-options", here)
+    wait_for(lambda: checkpoints(results))
+    (job,) = (tmp_path / "jobs").read_text().split()
+    os.killpg(int(job), signal.SIGKILL)
+    output, _ = process.communicate(timeout=120)
     assert process.returncode == 0, output
     assert len((tmp_path / "jobs").read_text().split()) == 2
     assert contents(results) == contents(tmp_path / "undisturbed")

@@ -29,8 +29,12 @@ def lake():
     return WithFeatures(OneHot(env), features, SPACE, TASKS[0])
 
 
+def engine_in(environment, **changes):
+    return make_engine("reference", environment, "SFR", **(SETTINGS | changes))
+
+
 def several(n, **changes):
-    return make_engine("reference", SyncVectorEnv([lake] * n), "SFR", **(SETTINGS | changes))
+    return engine_in(SyncVectorEnv([lake] * n), **changes)
 
 
 def weights(engine):
@@ -41,7 +45,7 @@ def weights(engine):
 @pytest.mark.parametrize("is_terminal", [True, False])
 def test_one_of_several_is_the_plain_engine(changes, is_terminal):
     limit = EpisodeLimit(is_terminal=is_terminal)
-    plain = make_engine("reference", lake(), "SFR", limit=limit, **(SETTINGS | changes))
+    plain = engine_in(lake(), limit=limit, **changes)
     vector = several(1, limit=limit, **changes)
     for task in TASKS:
         one, other = plain.run_task(task, 200), vector.run_task(task, 200)
@@ -90,7 +94,7 @@ def test_policies_are_counted_once_for_each_transition_that_is_learned_from():
 
 def test_environments_that_another_engine_has_used_are_not_continued_in():
     shared = SyncVectorEnv([lake] * 2)
-    one, other = (make_engine("reference", shared, "SFR", **SETTINGS) for _ in range(2))
+    one, other = (engine_in(shared) for _ in range(2))
     one.run_task(TASKS[0], 11)
     other.run_task(TASKS[2], 5)
     with refused("give each engine its own"):
@@ -110,12 +114,7 @@ def test_several_are_evaluated_in_one():
     ("make", "place"),
     [
         (lambda: several(2, limit=EpisodeLimit(10)), "TimeLimit"),
-        (
-            lambda: make_engine(
-                "reference", SyncVectorEnv([lake], autoreset_mode=AutoresetMode.SAME_STEP), "SFR", **SETTINGS
-            ),
-            "NEXT_STEP",
-        ),
+        (lambda: engine_in(SyncVectorEnv([lake], autoreset_mode=AutoresetMode.SAME_STEP)), "NEXT_STEP"),
     ],
 )
 def test_what_cannot_be_run_gets_a_sentence(make, place):
@@ -124,9 +123,7 @@ def test_what_cannot_be_run_gets_a_sentence(make, place):
 
 
 def test_limits_of_the_environments_hold():
-    engine = make_engine(
-        "reference", SyncVectorEnv([lambda: TimeLimit(lake(), 3)] * 2), "SFR", **SETTINGS | {"epsilon": 1.0}
-    )
+    engine = engine_in(SyncVectorEnv([lambda: TimeLimit(lake(), 3)] * 2), epsilon=1.0)
     assert engine.run_task(TASKS[0], 60).episodes >= 20
 
 
@@ -148,7 +145,7 @@ class Wrong(SyncVectorEnv):
 
 
 def learner(**answers):
-    engine = make_engine("reference", Wrong(), "SFR", **SETTINGS)
+    engine = engine_in(Wrong())
     engine.environment.__dict__ |= answers
     return engine
 
@@ -209,31 +206,23 @@ def test_single_states_and_features_are_checked_by_the_agent(place, value, words
     assert engine.continue_task(3).steps == 3
 
 
-@pytest.mark.parametrize("whole", [lambda a: None, lambda a: a[:4], lambda a: a[0], list])
-def test_a_step_of_another_form_is_refused(whole):
-    with refused("environment", "step", "terminated"):
-        learner(of_step=whole).run_task(TASKS[0], 3)
-
-
 @pytest.mark.parametrize(
-    ("start", "words"),
+    ("answers", "words"),
     [
-        (lambda a: None, ("reset", "info")),
-        (lambda a: a[0], ("reset", "info")),
-        *((with_entry(0, value), ("observations",)) for value in NOT_OBSERVATIONS),
+        *(({"of_step": whole}, ("step", "terminated"))
+          for whole in (lambda a: None, lambda a: a[:4], lambda a: a[0], list)),
+        *(({"of_reset": start}, ("reset", "info")) for start in (lambda a: None, lambda a: a[0])),
+        *(({"of_reset": with_entry(0, value)}, ("observations",)) for value in NOT_OBSERVATIONS),
     ],
-)
-def test_a_reset_of_another_form_is_refused(start, words):
+)  # fmt: skip
+def test_a_step_or_reset_of_another_form_is_refused(answers, words):
     with refused("environment", *words):
-        learner(of_reset=start).run_task(TASKS[0], 3)
+        learner(**answers).run_task(TASKS[0], 3)
 
 
 def test_an_environment_may_write_over_what_it_has_returned():
     """It does with copy=False, and one of one's own may."""
-    one, other = (
-        several(3),
-        make_engine("reference", SyncVectorEnv([lake] * 3, copy=False), "SFR", **SETTINGS),
-    )
+    one, other = several(3), engine_in(SyncVectorEnv([lake] * 3, copy=False))
     for task in TASKS:
         np.testing.assert_array_equal(one.run_task(task, 100).actions, other.run_task(task, 100).actions)
     torch.testing.assert_close(weights(one), weights(other), rtol=0, atol=0)
@@ -244,7 +233,7 @@ def test_environments_without_features_are_for_agents_without():
     engine = make_engine("reference", plain, "Q", **SETTINGS)
     assert engine.run_task(TASKS[0], 20).steps == 20
     with refused("feature_space"):
-        make_engine("reference", plain, "SFR", **SETTINGS)
+        engine_in(plain)
 
 
 def test_rewards_of_another_task_are_told():
@@ -256,7 +245,7 @@ def test_rewards_of_another_task_are_told():
 def test_environments_in_processes_walk_alike_and_are_sent_tasks_that_can_be():
     environments = AsyncVectorEnv([lake] * 2)
     try:
-        engine, here = make_engine("reference", environments, "SFR", **SETTINGS), several(2)
+        engine, here = engine_in(environments), several(2)
         with refused("AsyncVectorEnv", "use SyncVectorEnv"):
             engine.run_task(lambda phi: phi[..., 1], 10)
         for task in TASKS[:2]:

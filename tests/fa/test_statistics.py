@@ -124,7 +124,6 @@ def test_the_papers_smallest_p_value():
     assert found.superiority == 0.0
     assert statistics.smallest_p_value(10, 10) == found.asymptotic_p
     assert statistics.smallest_p_value(3, 3) > 0.05  # three repetitions can never be significant
-    assert math.isnan(statistics.smallest_p_value(0, 3))
 
 
 @pytest.mark.parametrize("sizes", [(0, 3), (3, 0), (0, 0)])

@@ -27,7 +27,6 @@ from sfr_fa.tasks import (
     GaussianTask,
     LinearTask,
     TableTask,
-    Task,
     check_task,
     nonlinearity,
     sample_general_task,
@@ -56,38 +55,6 @@ BOX = BoxFeatures(np.array([0.0, -1.0]), np.array([1.0, 1.0]))
 
 
 class TestFeatureSpaces:
-    def test_index_of_finds_each_vector(self):
-        for space in (OBJECT_COLLECTION_FEATURES, BARRETO_FEATURES):
-            assert [space.index_of(vector) for vector in space.vectors] == list(range(space.size))
-            np.testing.assert_array_equal(space.indices_of(space.vectors[[[0, 2], [3, 1]]]), [[0, 2], [3, 1]])
-        assert OBJECT_COLLECTION_FEATURES.index_of([-0.0, 1, 1, 0, 0]) == 3
-        assert (OBJECT_COLLECTION_FEATURES.size, OBJECT_COLLECTION_FEATURES.dimensions) == (6, 5)
-
-    def test_box_checks_its_borders(self):
-        np.testing.assert_array_equal(BOX.check([[0, -1], [1, 1]]), [[0, -1], [1, 1]])
-
-    @pytest.mark.parametrize(
-        ("make", "words"),
-        [
-            (lambda: OBJECT_COLLECTION_FEATURES.index_of([0, 0, 0, 0]), ("last axis", "5")),
-            (lambda: OBJECT_COLLECTION_FEATURES.index_of("abc"), ("features", "numbers")),
-            (lambda: OBJECT_COLLECTION_FEATURES.index_of(1.0), ("last axis", "5")),
-            (lambda: OBJECT_COLLECTION_FEATURES.index_of(np.zeros((2, 5))), ("one vector of 5",)),
-            (lambda: BOX.check([0.5, 1.1]), ("feature 1 is 1.1", "-1.0 and 1.0")),
-            (lambda: BOX.check([-0.1, 0]), ("feature 0",)),
-            (lambda: BOX.check([math.nan, 0.0]), ("feature 0 is nan",)),
-            (lambda: BOX.check([0.0]), ("2 feature dimensions",)),
-            (lambda: DiscreteFeatures([[0, 1], [1]]), ("vectors", "equal length")),
-            (lambda: DiscreteFeatures(np.zeros((0, 2))), ("vectors", "empty")),
-            (lambda: DiscreteFeatures(np.zeros(2)), ("vectors", "needs 2")),
-            (lambda: BoxFeatures(np.zeros(2), np.array([1.0, 0.0])), ("low[1]", "high[1]", "less")),
-            (lambda: BoxFeatures(np.zeros(2), np.ones(3)), ("low", "high", "agree")),
-        ],
-    )
-    def test_what_does_not_fit_is_refused(self, make, words):
-        with refused(*words):
-            make()
-
     @pytest.mark.parametrize("space", [OBJECT_COLLECTION_FEATURES, RACER_FEATURES])
     def test_spaces_are_frozen_comparable_and_survive_pickling(self, space):
         copy = pickle.loads(pickle.dumps(space))
@@ -167,6 +134,17 @@ class TestRewards:
     @pytest.mark.parametrize(
         ("make", "words"),
         [
+            (lambda: OBJECT_COLLECTION_FEATURES.index_of([0, 0, 0, 0]), ("last axis", "5")),
+            (lambda: OBJECT_COLLECTION_FEATURES.index_of("abc"), ("features", "numbers")),
+            (lambda: OBJECT_COLLECTION_FEATURES.index_of(1.0), ("last axis", "5")),
+            (lambda: OBJECT_COLLECTION_FEATURES.index_of(np.zeros((2, 5))), ("one vector of 5",)),
+            (lambda: BOX.check([0.5, 1.1]), ("feature 1 is 1.1", "-1.0 and 1.0")),
+            (lambda: BOX.check([0.0]), ("2 feature dimensions",)),
+            (lambda: DiscreteFeatures([[0, 1], [1]]), ("vectors", "equal length")),
+            (lambda: DiscreteFeatures(np.zeros((0, 2))), ("vectors", "empty")),
+            (lambda: DiscreteFeatures(np.zeros(2)), ("vectors", "needs 2")),
+            (lambda: BoxFeatures(np.zeros(2), np.array([1.0, 0.0])), ("low[1]", "high[1]", "less")),
+            (lambda: BoxFeatures(np.zeros(2), np.ones(3)), ("low", "high", "agree")),
             (lambda: LinearTask([1.0, math.inf]), ("weights[1] is inf",)),
             (lambda: LinearTask([[1.0]]), ("weights", "needs 1")),
             (lambda: LinearTask(["a"]), ("weights", "numbers")),
@@ -197,16 +175,9 @@ class TestRewards:
             (lambda: task_from_json({"kind": "gaussian", "components": 3}), ("components",)),
         ],
     )  # fmt: skip
-    def test_what_is_no_task_is_refused(self, make, words):
+    def test_what_is_no_task_or_feature_is_refused(self, make, words):
         with refused(*words):
             make()
-
-    def test_check_task_accepts_what_fits(self):
-        rng = np.random.default_rng(0)
-        for task in (sample_linear_task(rng), sample_general_task(rng)):
-            assert check_task(task, OBJECT_COLLECTION_FEATURES) is task
-        assert isinstance(check_task(sample_racer_task(rng), RACER_FEATURES), Task)
-        assert isinstance(check_task(lambda phi: phi[..., 0], RACER_FEATURES), FunctionTask)
 
 
 class TestWhatAUserMayHandIn:

@@ -3,17 +3,18 @@
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from experiments.kill_test import contents
 from sfr_fa import run
+from sfr_fa.runs.store import SUFFIX
+from tests.commands import ROOT
 
 __all__ = [
-    "AGENTS", "RACER", "ROOT", "SETTING", "command", "contents", "outcome", "run_config", "start",
-    "write_config",
+    "AGENTS", "RACER", "SETTING", "checkpoints", "command", "contents", "outcome", "run_config", "start",
+    "wait_for", "write_config",
 ]  # fmt: skip
-
-ROOT = Path(__file__).parent.parent.parent
 
 TINY = """
 from sfr_fa.runs.config import ExperimentConfig, Part, Profile
@@ -66,3 +67,14 @@ def start(*arguments, module="sfr_fa.run", **options):
         command(*arguments, module=module), cwd=ROOT, env=environment, start_new_session=True,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options,
     )  # fmt: skip
+
+
+def wait_for(condition, seconds=180.0):  # long enough for a machine that does ten other things
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it has not happened"
+        time.sleep(0.02)
+
+
+def checkpoints(results):
+    return list(Path(results).rglob(f"*.task-*{SUFFIX}"))
