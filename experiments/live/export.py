@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.live.training import FIT_SIDE, LiveWorld, fit_points
+from experiments.live.training import DISLIKE, FIT_SIDE, LiveWorld, fit_points
 from sfr_fa.agents import GpiAgent, clip_at_zero
 from sfr_fa.environments.object_collection import ObjectCollection
 from sfr_fa.environments.racer import Racer
@@ -23,7 +23,6 @@ Array = NDArray[Any]
 
 LARGEST = 2**15 - 1
 
-DISLIKE = -0.5
 ROOM_PRESETS = {
     # Rewards of nothing, orange box, orange triangle, blue box, blue triangle, home.
     "Orange triangles and blue boxes": (0, DISLIKE, 1, 1, DISLIKE, 1),

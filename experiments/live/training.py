@@ -26,6 +26,8 @@ from sfr_fa.kernels.dynamics import marker_distances
 from sfr_fa.reward_fitting import least_squares_weights
 from sfr_fa.tasks import GaussianTask, TableTask, Task
 
+DISLIKE = -0.5
+"""The reward of what is to be left alone; in the presets of the page, too."""
 FIT_SIDE = 16
 """The racer's linear rewards are fitted on the features of FIT_SIDE x FIT_SIDE places."""
 
@@ -49,16 +51,15 @@ class LiveWorld:
 def rooms() -> LiveWorld:
     """Object collection: SFR and SF."""
     environment = ObjectCollection()
-    dislike = -0.5
     tasks = {
         "everything": (1, 1, 1, 1),
-        "orange boxes": (1, dislike, dislike, dislike),
-        "orange triangles": (dislike, 1, dislike, dislike),
-        "blue boxes": (dislike, dislike, 1, dislike),
-        "blue triangles": (dislike, dislike, dislike, 1),
-        "orange": (1, 1, dislike, dislike),
-        "boxes": (1, dislike, 1, dislike),
-        "home": (dislike, dislike, dislike, dislike),
+        "orange boxes": (1, DISLIKE, DISLIKE, DISLIKE),
+        "orange triangles": (DISLIKE, 1, DISLIKE, DISLIKE),
+        "blue boxes": (DISLIKE, DISLIKE, 1, DISLIKE),
+        "blue triangles": (DISLIKE, DISLIKE, DISLIKE, 1),
+        "orange": (1, 1, DISLIKE, DISLIKE),
+        "boxes": (1, DISLIKE, 1, DISLIKE),
+        "home": (DISLIKE, DISLIKE, DISLIKE, DISLIKE),
     }
     return LiveWorld(
         name="rooms",
