@@ -32,6 +32,7 @@ from sfr_fa.engines import Engine, Streams, make_engine
 from sfr_fa.environments.object_collection import ObjectCollection
 from sfr_fa.tasks import Task, sample_general_task
 from sfr_theory import cli
+from sfr_theory.errors import InputError
 
 FEW, MANY = 2, 10
 """Stored policies."""
@@ -115,6 +116,8 @@ def measure(K: int, options: Options) -> dict[str, float]:
 
 def main(options: Options) -> int:
     """Measure, print, and write JSON if asked to."""
+    if min(options.steps, options.repeats) < 1:
+        raise InputError("steps and repeats must be at least 1")
     torch.set_num_threads(1)
     console = cli.output_console(options.json)
     rates = {K: measure(K, options) for K in (FEW, MANY)}
