@@ -7,6 +7,7 @@ from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from proofs_checks import __main__, gpi_bound, ledger
 from proofs_checks.argument import Broken, Proof, proved
@@ -401,11 +402,24 @@ ODD = Outcome(
 )
 
 
-def testmarkdown_cells_are_escaped() -> None:
+def test_markdown_cells_are_escaped() -> None:
     row = next(line for line in ledger.to_markdown([ODD]).splitlines() if line.startswith("| `xi/mass`"))
     assert row.replace("\\|", "").count("|") == 7
     assert "\\*y\\*" in row
     assert "(unexpected)" in row
+
+
+def test_html_is_escaped() -> None:
+    page = ledger.to_html_page([ODD])
+    assert "<script>" not in page
+    assert "&lt;script&gt;" in page
+    assert "unexpected" in page
+
+
+def test_terminal_markup_is_escaped(capsys: pytest.CaptureFixture[str]) -> None:
+    console = Console(width=200)
+    console.print(ledger.table([ODD], in_full=True))
+    assert "[bold]" in capsys.readouterr().out
 
 
 def test_markdown_has_sections_and_says_how_each_was_found() -> None:

@@ -11,8 +11,9 @@ from sfr_theory.arithmetic import exact_array, float_array, fraction
 from sfr_theory.bounds import STATEMENTS
 from sfr_theory.certificates import Ceiling, best_multipliers, conical_value, largest_gain
 from sfr_theory.operators import q_from_xi
+from sfr_theory.random_mdp import FAMILIES, Shape
 from sfr_theory.solve import optimal
-from sfr_theory.transfer import evaluate, evaluate_all_ties
+from sfr_theory.transfer import evaluate, evaluate_all_ties, evaluate_batch
 from tests.strategies import arrays, problems, small_fractions
 from tests.theory.examples import hidden_error, one_state
 
@@ -146,3 +147,21 @@ def test_the_residual_certificates_are_attained(gamma):
         left, right = sides(name, evaluation)
         assert left == right > 0, name
         assert left > right * Fraction(999, 1000)  # a smaller constant fails
+
+
+@given(problems())
+def test_the_order_of_the_certificates(problem):
+    right = {name: sides(name, evaluate(problem))[1] for name in CERTIFICATES}
+    assert right["certificate/greedy-residual-value"] <= right["certificate/residual-value"]
+    assert right["certificate/residual"] == fraction(problem.mdp.gamma) * right["certificate/residual-value"]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("epsilon", [0.0, 0.3])
+def test_the_sources_certificate_is_never_above_the_sharp_bound(family, epsilon):
+    """Nor above its affine refinement, although T2' knows the true error; up to the solver's tolerance."""
+    batch = FAMILIES[family](np.random.default_rng(5), 60, Shape(4, 3, 4, 3), 0.9, epsilon)
+    evaluation = evaluate_batch(batch.mdps, batch.target, batch.sources, batch.perturbation)
+    certificate = STATEMENTS["certificate/sources-value"](evaluation).right
+    sharp = STATEMENTS["thm2/sharp-value-affine"](evaluation).right
+    assert (certificate <= sharp + 1e-6 * (1 + sharp)).all()

@@ -228,3 +228,14 @@ def test_exact_policies_sum_to_one_exactly():
     with refused("sum to 1"):
         policy_xi(mdp, np.full((1, 3), 1 / 3))
     assert policy_xi(mdp, np.full((1, 3), Fraction(1, 3))).sum() == 6
+
+
+def test_exact_optimum_of_forty_states():
+    rng = np.random.default_rng(2)
+    mdp = garnet(rng, 1, Shape(40, 3, 6, 1), 0.9)[0].to_exact()
+    reward = exact_array(dyadic(rng, (6,)))
+    solution = optimal(mdp, reward)
+    assert solution.residual == 0
+    np.testing.assert_allclose(
+        float_array(solution.q), optimal(mdp.to_float(), float_array(reward)).q, atol=1e-11
+    )
