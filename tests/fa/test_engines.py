@@ -135,6 +135,16 @@ def test_both_engines_agree_on_options(agent, where, options, episodes):
     assert sum(result.episodes for result in results) >= episodes
 
 
+@pytest.mark.parametrize("agent", ["SF", "CSFR", "Q"])
+def test_both_engines_agree_on_linear_tasks_in_a_box(agent):
+    pair = [engine_of(kind, agent, short_racer) for kind in ENGINES]
+    for weights in ([1.0, -0.5, 0.2], [-1.0, 0.0, -0.7]):
+        ours, theirs = (engine.run_task(LinearTask(weights), 90) for engine in pair)
+        np.testing.assert_array_equal(ours.actions, theirs.actions)
+        assert ours.total_reward == pytest.approx(theirs.total_reward, rel=1e-12)
+    assert_same_agents(*pair, TOLERANCE)
+
+
 @settings(max_examples=25, deadline=None)
 @given(
     agent=st.sampled_from(["SF", "SF-R", "SFR", "SFR-R (MLP)", "MB SFR", "CSFR-h"]),
