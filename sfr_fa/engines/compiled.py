@@ -37,6 +37,8 @@ class CompiledEngine(Engine):
     name = "compiled"
     _steps_of_episode: int
     """Of the episode in progress; 0 if the next step begins one."""
+    _last: Any
+    """The values that have learned last; none if that was interrupted."""
 
     def __init__(
         self,
@@ -62,6 +64,7 @@ class CompiledEngine(Engine):
         self.episodes = loop.Limit(min(limits, default=0), bool(self.limit.is_terminal))
         bases = unwrapped.cell_bases() if gpi_filter else None
         self.bases = np.zeros((0, RANK, agent.state_dim)) if bases is None else bases
+        self._last: Any = None
 
     def _check(self, task: Task) -> None:
         packing.pack_rewards(task, self.space, self.family.feature_dtype)
@@ -76,8 +79,13 @@ class CompiledEngine(Engine):
         # What fails on the way leaves the world somewhere: the next step begins an episode then.
         self._forget_episode()
         rewards = packing.pack_rewards(self.task, self.space, family.feature_dtype)
+        before_it, self._last = self._last, None
         values: Any = family.pack(
-            agent.participants, packing.readouts_of(agent, agent.participants), steps, self._bases_for(K)
+            agent.participants,
+            packing.readouts_of(agent, agent.participants),
+            steps,
+            self._bases_for(K),
+            before_it,
         )
         cumulant = packing.pack_cumulant(agent, self.space, family)
         reward_model = packing.pack_reward_model(agent, values.readouts[-1], family.reward_dtype)
@@ -104,6 +112,7 @@ class CompiledEngine(Engine):
         _refuse_what_is_wrong(self.world, self.space, ending, room.state, room.next_state)
         # Those that GPI has chosen, and the policy of the task, which learns at every step.
         family.unpack(values, np.unique([*np.flatnonzero(record.gpi_counts), K - 1]))
+        self._last = values
         packing.unpack_cumulant(cumulant, agent)
         packing.unpack_reward_model(reward_model, agent)
         made, self._steps_of_episode = after.steps - before.steps, after.steps_of_episode

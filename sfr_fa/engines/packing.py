@@ -46,6 +46,8 @@ from sfr_fa.tasks import GaussianTask, LinearTask, ProductTask, Task, check_task
 from sfr_theory.errors import InputError
 
 Array = NDArray[Any]
+AT_ONCE = 64
+"""So many policies are compared at a time: they fit into a cache."""
 
 
 def wide(rows: Array, width: int, dtype: np.dtype) -> Array:
@@ -68,10 +70,11 @@ class Family(Protocol):
     state_width: int
     """S, padded."""
 
-    def pack(self, policies: Array, readouts: Array, steps: int, bases: Array) -> Values:
+    def pack(self, policies: Array, readouts: Array, steps: int, bases: Array, before: Any = None) -> Values:
         """Copies of policies (K,) of the agent with their readouts (K, D), to learn for this many steps.
 
-        GPI compares them under the last readout.
+        GPI compares them under the last readout. `before` is what was packed and has learned last, if
+        nobody needs it any more: its room and tables may be used again.
         """
 
     def unpack(self, values: Any, learned: Array) -> None:
@@ -86,23 +89,53 @@ class LinearFamily:
         self.reward_dtype = np.dtype(np.float64)
         self.state_width = padded(agent.state_dim, PADDING)
 
-    def pack(self, policies: Array, readouts: Array, steps: int, bases: Array) -> LinearValues:
+    def pack(
+        self,
+        policies: Array,
+        readouts: Array,
+        steps: int,
+        bases: Array,
+        before: LinearValues | None = None,
+    ) -> LinearValues:
         agent = self.agent
         stored = agent.policies.parameters["weight"].numpy()
-        _, A, D, S = stored.shape
-        theta = np.zeros((len(policies), padded(A * D, ROWS_AT_ONCE), self.state_width), self.feature_dtype)
-        for row, k in enumerate(policies):
-            theta[row, : A * D, :S] = stored[k].reshape(A * D, S)
+        theta, changed = self._copied(stored, policies, before)
         return LinearValues.new(
             theta,
             readouts,
-            S,
-            A,
+            agent.state_dim,
+            agent.num_actions,
             clip=agent.clip is clip_at_zero,
             folds=_is_linear_in_values(agent),
             bases=bases,
             steps=steps,
+            before=None if before is None else before.tables,
+            changed=changed,
         )
+
+    def _copied(self, stored: Array, policies: Array, before: LinearValues | None) -> tuple[Array, Array]:
+        """(K, A D or more, S): weights as the loop has them; and which are not those of before."""
+        (_, A, D, S), K = stored.shape, len(policies)
+        known = 0 if before is None or len(before.theta) > K else len(before.theta)
+        room = None if before is None else before.theta.base
+        if room is None or len(room) < K:
+            # For more policies than there are, so that it need not be made anew for every further one.
+            size = (1 << (K - 1).bit_length(), padded(A * D, ROWS_AT_ONCE), self.state_width)
+            room = np.zeros(size, self.feature_dtype)
+            if before is not None and known:
+                room[:known] = before.theta
+        theta = room[:K]
+        has_changed = np.ones(K, dtype=bool)
+        # By what they hold: an agent may have been trained by hand, or loaded. The last one has learned all
+        # the time, whether it is in the tables or not.
+        for first in range(0, known - 1, AT_ONCE):
+            rows = slice(first, min(first + AT_ONCE, known - 1))
+            now = stored[policies[rows]].reshape(-1, A * D, S)
+            has_changed[rows] = (theta[rows, : A * D, :S] != now).any(axis=(1, 2))
+        changed = np.flatnonzero(has_changed)
+        for row in changed:
+            theta[row, : A * D, :S] = stored[policies[row]].reshape(A * D, S)
+        return theta, changed
 
     def unpack(self, values: LinearValues, learned: Array) -> None:
         weight = self.agent.policies.parameters["weight"].numpy()
@@ -118,7 +151,14 @@ class NetworkFamily:
         self.feature_dtype = np.dtype(np.float64)
         self.state_width = padded(agent.state_dim, INPUTS_AT_ONCE)
 
-    def pack(self, policies: Array, readouts: Array, steps: int, bases: Array) -> NetworkValues:
+    def pack(
+        self,
+        policies: Array,
+        readouts: Array,
+        steps: int,
+        bases: Array,
+        before: NetworkValues | None = None,
+    ) -> NetworkValues:
         agent = self.agent
         stored = {name: stack.numpy()[policies] for name, stack in agent.policies.parameters.items()}
         return NetworkValues.new(

@@ -15,8 +15,8 @@ clipping does not enlarge differences, with x_d for the first three terms,
     Q_k(s, a)  <=  sum_d v_d clip(x_d)
                    + sum_d |v_d| (rho |theta_{k,a,d} - theta'_{a,d}| + sum_j |c_j| h_j / 2) + rounding.
 
-theta' is a mean of policies at the beginning of the task: they have much in common, and only what sets one
-apart is bounded. Nothing is assumed of the basis, the reference, the quanta, the weights or the readout; poor
+theta' is a mean of policies when tables are made: they have much in common, and only what sets one apart is
+bounded. Nothing is assumed of the basis, the reference, the quanta, the weights or the readout; poor
 ones cost time, not correctness.
 
 **Rounding.** With unit round-off u, a sum of n products in any order errs by at most n u / (1 - n u) times
@@ -37,9 +37,13 @@ The bound grows with |v| and |theta| as the values do. A column's sum_d |v_d| n_
 the readout change, not at every state.
 
 **Learning.** Source policies learn too, one action per step. The tables of a cell are made when it is first
-visited in a task; each later visit rereads the actions that were updated since the last one, as a log of all
-updates tells. Where one of them has outgrown its byte, the quanta of its row are chosen anew. The policy of
-the current task is evaluated at every step anyway.
+visited; each later visit rereads the actions that were updated since the last one, as a log of all updates
+tells. Where one of them has outgrown its byte, the quanta of its row are chosen anew. The policy of the
+current task is evaluated at every step anyway.
+
+**Tasks.** Most policies are the same in the next task, so its tables are those of the last one
+(`continued`): what has changed in between is noted in the log. After many new policies the reference is not a
+mean of all any more, and tables are made anew.
 
 Tables run along outputs d, then actions a, then policies, in the order in which they are read; policies are
 padded to whole vector registers.
@@ -61,6 +65,8 @@ RANK = 4
 """r, the dimensions of the basis of a cell: more of them make closer bounds, which take longer."""
 ENOUGH_FOR_A_MEAN = 64
 """The reference is a mean of at most this many policies: more of them take time and change it little."""
+GROWTH = 1.25
+"""Tables are made anew when there are so many times as many policies as when their reference was chosen."""
 LANES = 16
 """Tables are padded to a multiple of this many entries, a whole number of vector registers."""
 QUANTA = 96
@@ -75,8 +81,10 @@ KAPPA = 1 / 64
 
 
 class Filter(NamedTuple):
-    """The state of the filter during a task; without cells it is switched off. Column a L + k is (a, k)."""
+    """The state of the filter; without cells it is switched off. Column a L + k is (a, k)."""
 
+    made_for: int
+    """How many policies there were when the reference was chosen."""
     positions: int
     """P, how many entries of a state code the position; memory bits and the constant follow."""
     slack: float
@@ -105,7 +113,7 @@ class Filter(NamedTuple):
     margins: Reals
     """(A L,): ... and sum_d |v_d| n_d for the present readout."""
     reference: Reals
-    """(A D, P or more): theta', 0 in all entries but the first P..."""
+    """(A D, P or more): theta', 0 in all entries but the first P, fixed as long as there are tables..."""
     reference_norms: Reals
     """(A D,): ... |theta'|..."""
     of_position: Reals
@@ -144,23 +152,28 @@ def cell_bases(centres: tuple[float, ...], sigma: float) -> FloatArray:
 
 
 def new_filter(
-    bases: FloatArray, weights: Reals, state_dim: int, num_actions: int, D: int, steps: int, *, clip: bool
-) -> Filter:
-    """A filter for weights (K, A D or more, S) and a task of `steps` steps, with empty tables.
+    bases: FloatArray, reference: Reals, state_dim: int, num_actions: int, policies: int, steps: int, *,
+    clip: bool,
+) -> Filter:  # fmt: skip
+    """A filter with empty tables for K policies with weights (K, A D or more, S) and a task of so many steps.
 
-    bases (G, r, P) come from `cell_bases`; without cells it is switched off.
+    bases (G, r, P) come from `cell_bases`; without cells it is switched off. reference (A D, S): theta'.
     """
-    K, _, S = weights.shape
     cells, P = len(bases), bases.shape[2]
-    rows = num_actions * D
-    if not cells:
-        K = steps = 0
-    L, dtype = padded(K, LANES), weights.dtype
+    (rows, S), dtype = reference.shape, reference.dtype
+    D, K = rows // num_actions, policies if cells else 0
+    L = padded(K, LANES)
     columns = num_actions * L
-    totals = np.zeros(columns, dtype)
     wide = np.zeros((cells, RANK, padded(P, LANES)), dtype)
     wide[..., :P] = bases
+    kept = np.zeros((rows, wide.shape[2]), dtype)
+    kept[:, :P] = reference[:, :P]
+    totals = np.zeros(columns, dtype)
+    with np.errstate(over="ignore", invalid="ignore"):
+        # An infinite norm makes an infinite bound.
+        reference_norms = np.linalg.norm(kept, axis=1)
     return Filter(
+        made_for=K,
         positions=P,
         slack=dtype.type(5 * (S + RANK + D) * np.finfo(dtype).eps / 2),
         kappa=dtype.type(KAPPA),
@@ -176,10 +189,10 @@ def new_filter(
         memory_part=np.zeros((D, columns), dtype),
         norms=np.zeros((D, columns), dtype),
         margins=np.zeros(columns, dtype),
-        reference=np.zeros((rows, wide.shape[2]), dtype),
-        reference_norms=np.zeros(rows, dtype),
+        reference=kept,
+        reference_norms=reference_norms,
         of_position=np.zeros(rows, dtype),
-        updates=np.zeros(steps, dtype=np.int64),
+        updates=np.zeros(steps + num_actions * K if cells else 0, dtype=np.int64),
         num_updates=np.zeros(1, dtype=np.int64),
         newest=np.zeros(K * num_actions, dtype=np.int64),
         seen=np.full(cells, -1, dtype=np.int64),
@@ -188,6 +201,54 @@ def new_filter(
         halves=np.zeros(num_actions, dtype),
         coordinates=np.zeros(RANK, dtype),
         rest=np.zeros(P, dtype),
+    )
+
+
+def serves_again(tables: Filter, policies: int, changed: int) -> bool:
+    """Whether to read what has changed is better than new tables with a new reference."""
+    return 2 * changed < policies <= GROWTH * tables.made_for
+
+
+def continued(tables: Filter, policies: int, steps: int) -> Filter:
+    """The same tables with room for K policies, no fewer than before, and a further task of so many steps."""
+    A, before = tables.of_actions.shape
+    L = padded(policies, LANES)
+
+    def widened(table: Reals) -> Reals:
+        """(..., L), more of it."""
+        if before == L:
+            return table
+        result = np.zeros((*table.shape[:-1], L), table.dtype)
+        result[..., :before] = table
+        return result
+
+    def with_more_columns(table: Reals) -> Reals:
+        """(..., A L), more of each A."""
+        return widened(table.reshape(*table.shape[:-1], A, before)).reshape(*table.shape[:-1], A * L)
+
+    # Of the log only the newest entry of each pair counts.
+    count = tables.num_updates[0]
+    is_newest = tables.newest[tables.updates[:count]] == np.arange(count)
+    log = tables.updates[:count][is_newest]
+    updates = np.zeros(len(log) + steps + A * policies, dtype=np.int64)
+    updates[: len(log)] = log
+    newest = np.zeros(policies * A, dtype=np.int64)
+    newest[log] = np.arange(len(log))
+    kept_until = np.concatenate([[0], np.cumsum(is_newest)])
+    totals = with_more_columns(tables.totals)
+    return tables._replace(
+        inner=widened(tables.inner),
+        exact=widened(tables.exact),
+        of_memory=with_more_columns(tables.of_memory),
+        memory_part=with_more_columns(tables.memory_part),
+        norms=with_more_columns(tables.norms),
+        margins=with_more_columns(tables.margins),
+        updates=updates,
+        num_updates=np.array([len(log)]),
+        newest=newest,
+        seen=np.where(tables.seen < 0, -1, kept_until[tables.seen]),
+        totals=totals,
+        of_actions=totals.reshape(A, -1),
     )
 
 
@@ -304,33 +365,6 @@ def read_policy(tables: Filter, k: int, a: int, weights: Reals, readout: Reals) 
 
 
 @part()
-def set_reference(weights: Reals, P: int, reference: Reals, reference_norms: Reals) -> None:
-    """theta' <- the mean of all policies, or of every so many-th if there are many."""
-    K, rows = weights.shape[0], reference.shape[0]
-    every = -(-K // ENOUGH_FOR_A_MEAN)
-    share = weights.dtype.type(1 / -(-K // every))
-    reference[:] = share - share
-    for k in range(0, K, every):
-        for row in range(rows):
-            for i in range(P):
-                reference[row, i] += share * weights[k, row, i]
-    for row in range(rows):
-        square = share - share
-        for i in range(P):
-            square += reference[row, i] * reference[row, i]
-        reference_norms[row] = np.sqrt(square)
-
-
-@part()
-def begin_filter(tables: Filter, weights: Reals, readout: Reals) -> None:
-    """Choose the reference and read all policies."""
-    set_reference(weights, tables.positions, tables.reference, tables.reference_norms)
-    for k in range(weights.shape[0]):
-        for a in range(tables.of_actions.shape[0]):
-            read_policy(tables, k, a, weights, readout)
-
-
-@part()
 def note_update(tables: Filter, k: int, action: int, weights: Reals, readout: Reals) -> None:
     """The weights of an action of policy k have changed."""
     read_policy(tables, k, action, weights, readout)
@@ -350,6 +384,15 @@ def note_readout(norms: Reals, readout: Reals, margins: Reals) -> None:
         if size != zero:
             for e in range(margins.shape[0]):
                 margins[e] += size * norms[d, e]
+
+
+@part()
+def begin_filter(tables: Filter, weights: Reals, readout: Reals, changed: Integers) -> None:
+    """Policies whose weights are others than in the tables are read, and the readout."""
+    for k in changed:
+        for a in range(tables.of_actions.shape[0]):
+            note_update(tables, k, a, weights, readout)
+    note_readout(tables.norms, readout, tables.margins)
 
 
 @part()
@@ -447,12 +490,13 @@ def bound_columns(
 @part(fastmath=REASSOCIATE)
 def best_action(of_actions: Reals, halves: Reals, bound: Reals) -> None:
     """bound[k] = max over a of of_actions[a, k] + halves[a]."""
+    # Action by action: a loop over the few actions of each policy would not be vectorised.
     for k in range(bound.shape[0]):
-        best = of_actions[0, k] + halves[0]
-        for a in range(1, of_actions.shape[0]):
+        bound[k] = of_actions[0, k] + halves[0]
+    for a in range(1, of_actions.shape[0]):
+        for k in range(bound.shape[0]):
             value = of_actions[a, k] + halves[a]
-            best = value if value > best else best
-        bound[k] = best
+            bound[k] = value if value > bound[k] else bound[k]
 
 
 @part()

@@ -11,15 +11,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sfr_fa.kernels.arrays import Reals, copy_from, fill, padded, part
+from sfr_fa.kernels.arrays import Integers, Reals, copy_from, fill, padded, part
 from sfr_fa.kernels.gpi import Search, best_policy, evaluate, evaluate_again, new_search
 from sfr_fa.kernels.gpi_filter import (
+    ENOUGH_FOR_A_MEAN,
     Filter,
     begin_filter,
     bound_policies,
+    continued,
     new_filter,
     note_readout,
     note_update,
+    serves_again,
 )
 from sfr_fa.kernels.linear import ROWS_AT_ONCE, action_values, descend, first_largest, fold, read_out
 from sfr_fa.kernels.values import learner
@@ -40,6 +43,8 @@ class LinearValues(NamedTuple):
     folds: bool
     search: Search
     tables: Filter
+    changed: Integers
+    """Policies whose weights are others than when they were read into the tables."""
     own_values: Reals
     """(1, A D): room for one policy..."""
     own_q: Reals
@@ -58,10 +63,27 @@ class LinearValues(NamedTuple):
         folds: bool,
         bases: Reals,
         steps: int,
+        before: Filter | None = None,
+        changed: Integers | None = None,
     ) -> LinearValues:
-        """Room for a task of `steps` steps; without bases of cells nothing is filtered."""
+        """Room for a task of `steps` steps; without bases of cells nothing is filtered.
+
+        `before`, the tables of an earlier task, serve again if that is worth it; changed: the policies whose
+        weights are not those that were read into them. All are, unless it is said which.
+        """
         (K, _, S), dtype, D = theta.shape, theta.dtype, readouts.shape[1]
         weights = np.zeros((K, padded(num_actions, ROWS_AT_ONCE), S), dtype) if folds else theta
+        changed = np.arange(K) if changed is None else changed
+        # Folded weights are others for each readout.
+        if before is not None and not folds and serves_again(before, K, len(changed)):
+            tables = continued(before, K, steps)
+        else:
+            changed, some = np.arange(K), theta[:: -(-K // ENOUGH_FOR_A_MEAN), : num_actions * D]
+            with np.errstate(over="ignore", invalid="ignore"):
+                reference = some.mean(axis=0)
+                if folds:
+                    reference = np.tensordot(readouts[-1], reference.reshape(num_actions, D, S), (0, 1))
+            tables = new_filter(bases, reference, state_dim, num_actions, K, steps, clip=clip)
         return LinearValues(
             theta,
             readouts,
@@ -70,21 +92,22 @@ class LinearValues(NamedTuple):
             clip=clip,
             folds=folds,
             search=new_search(K, weights.shape[1], num_actions, dtype),
-            tables=new_filter(bases, weights, state_dim, num_actions, 1 if folds else D, steps, clip=clip),
+            tables=tables,
+            changed=changed,
             own_values=np.zeros((1, num_actions * D), dtype),
             own_q=np.zeros((1, num_actions), dtype),
             next_value=np.zeros(D, dtype),
         )
 
     def begin_task(self) -> None:
-        """Fold, and fill the tables of the filter."""
+        """Fold, and read into the tables of the filter what has changed."""
         theta, weights, v = self.theta, self.weights, self.readouts[self.readouts.shape[0] - 1]
         if self.folds:
             for k in range(theta.shape[0]):
                 for a in range(self.search.q.shape[1]):
                     fold(theta, k, a, v, weights)
         if self.tables.seen.shape[0] > 0:
-            begin_filter(self.tables, weights, self.gpi_readout)
+            begin_filter(self.tables, weights, self.gpi_readout, self.changed)
 
     def readout_changed(self) -> None:
         """Bounds depend on the readout."""

@@ -28,9 +28,10 @@ class Policies:
         self.weights = np.zeros((len(weights), A * D, PADDED), dtype)
         self.weights[..., :S] = weights
         self.dtype, self.clip = np.dtype(dtype), clip
-        self.tables = gpi_filter.new_filter(BASES, self.weights, S, A, D, 100, clip=clip)
+        K = len(weights)
+        self.tables = gpi_filter.new_filter(BASES, self.weights.mean(axis=0), S, A, K, 100, clip=clip)
         self.readout = np.ones(D, dtype)
-        compiled(gpi_filter.begin_filter)(self.tables, self.weights, self.readout)
+        compiled(gpi_filter.begin_filter)(self.tables, self.weights, self.readout, np.arange(K))
 
     def update(self, k, action, change):
         D = len(change)
@@ -118,10 +119,10 @@ def test_a_table_that_had_not_been_read_again_would_be_wrong():
     readout = np.array([0, 0.5, -0.5, 0.7, -1, 1])
     policies.bounds_and_values(0.3, 0.42, np.zeros(M), readout)
     policies.update(3, 1, np.ones((6, S)) * np.sign(readout)[:, None])
-    policies.tables.num_updates[0] = 0
+    policies.tables.num_updates[0] -= 1
     bound, best = policies.bounds_and_values(0.3, 0.42, np.zeros(M), readout)
     assert bound[3] < best[3]
-    policies.tables.num_updates[0] = 1
+    policies.tables.num_updates[0] += 1
     bound, best = policies.bounds_and_values(0.3, 0.42, np.zeros(M), readout)
     assert bound[3] >= best[3]
 
@@ -332,3 +333,86 @@ def test_negative_and_zero_rewards_and_ties(agent, rewards, kind):
         return TableTask(space, np.full(space.size, rewards))
 
     both_ways(agent, 19, task, kind=kind, steps=150)
+
+
+# --- Several tasks ----------------------------------------------------------------------------------
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    seed=st.integers(0, 2**20),
+    K=st.integers(8, 40),
+    more=st.integers(0, 20),
+    visits=st.lists(st.tuples(st.sampled_from([0.05, 0.32, 0.33, 0.71]), st.booleans()), max_size=12),
+    dtype=st.sampled_from([np.float32, np.float64]),
+)
+def test_tables_serve_again_in_the_next_task(seed, K, more, visits, dtype):
+    """With more policies than before, some of which have changed since; and in the task after that."""
+    rng, D = np.random.default_rng(seed), 6
+    policies = Policies(some_weights(rng, K, D, "alike"), D, dtype)
+
+    def go_about():
+        for x, learns in visits:
+            memory, readout = (rng.random(M) < 0.4).astype(float), rng.normal(size=D)
+            bound, best = policies.bounds_and_values(x, 0.42, memory, readout)
+            assert (bound >= best).all()
+            if learns:
+                policies.update(rng.integers(len(policies.weights)), rng.integers(A), rng.normal(size=(D, S)))
+
+    go_about()
+    for _ in range(2):
+        seen = policies.tables.seen >= 0
+        weights = np.zeros((len(policies.weights) + more, A * D, PADDED), dtype)
+        weights[: len(policies.weights)] = policies.weights
+        changed = np.union1d(
+            rng.integers(0, len(policies.weights), 3), np.arange(len(weights) - more, len(weights))
+        )
+        weights[changed, :, :S] += rng.normal(size=(len(changed), A * D, S))
+        policies.weights = weights
+        policies.tables = gpi_filter.continued(policies.tables, len(weights), 100)
+        assert ((policies.tables.seen >= 0) == seen).all()
+        compiled(gpi_filter.begin_filter)(policies.tables, weights, policies.readout, changed)
+        go_about()
+
+
+def last_tables(engine):
+    return engine._last.tables
+
+
+def test_what_has_changed_between_tasks_is_read_again():
+    """Learned by the last task, loaded, or written by hand; bit for bit as without a filter."""
+    engines = [engine_of("compiled", "SFR", gpi_filter=uses, dtype=torch.float32) for uses in (True, False)]
+    made = []
+    for engine in engines:
+        rng = np.random.default_rng(0)
+        engine.run_task(next_task(engine, "SFR"), 5)
+        shape = weights_of(engine).shape[1:]
+        set_policies(engine, some_weights(rng, 40, shape[1], "alike").reshape(40, *shape))
+        for number in range(5):
+            engine.run_task(next_task(engine, "SFR"), 200)
+            engine.continue_task(100)
+            if engine is engines[0]:
+                made.append(last_tables(engine).made_for)
+            parameters = engine.agent.policies.parameters["weight"].numpy()
+            if number == 1:
+                parameters[[3, 7]] += 0.5 * rng.normal(size=(2, *shape))
+            elif number == 2:
+                state = engine.state_dict()
+                engine.run_task(next_task(engine, "SFR"), 100)
+                engine.load_state_dict(state)
+    assert made[:3] == [41, 41, 41], "tables are not made anew for every task"
+    assert weights_of(engines[0]).tobytes() == weights_of(engines[1]).tobytes()
+
+
+def test_tables_are_made_anew_where_that_is_better():
+    engine = engine_of("compiled", "SFR", dtype=torch.float32)
+    engine.run_task(next_task(engine, "SFR"), 5)
+    shape, rng = weights_of(engine).shape[1:], np.random.default_rng(0)
+    made = []
+    for policies in (8, 9, 30, 31, 8):  # as many as before, more by a few, by many; others; fewer
+        set_policies(engine, some_weights(rng, policies, shape[1], "usual").reshape(policies, *shape))
+        engine.run_task(next_task(engine, "SFR"), 50)
+        made.append(last_tables(engine).made_for)
+        engine.continue_task(50)
+        assert last_tables(engine).made_for == made[-1]
+    assert made == [9, 10, 31, 32, 9]
