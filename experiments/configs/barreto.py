@@ -6,6 +6,6 @@ from sfr_fa.runs.config import ExperimentConfig, Part
 CONFIG = ExperimentConfig(
     name="barreto",
     title="Object collection by Barreto et al. (appendix)",
-    parts=(Part(BARRETO, object_collection_agents(reward_model="linear")),),
+    parts=(Part(BARRETO, object_collection_agents("linear")),),
     profiles=OBJECT_COLLECTION_PROFILES,
 )
