@@ -78,7 +78,7 @@ def measure(options: Options, policies: tuple[int, ...] = POLICIES) -> Growth:
 
 
 def start_milliseconds(setting: TimedAgent, state: Any, task: Task) -> float:
-    """Of a task until its first step is made, with policies that have been loaded."""
+    """Of a task until its first step is made, after another one with policies that have been loaded."""
     engine = setting.engine("compiled", Streams.spawn(SEED))
     engine.load_state_dict(state)
 
@@ -86,6 +86,7 @@ def start_milliseconds(setting: TimedAgent, state: Any, task: Task) -> float:
         engine.start_task(task)
         engine.continue_task(steps)
 
+    begin(1)
     return microseconds(begin, 1) / 1000
 
 

@@ -130,8 +130,11 @@ class LinearFamily:
         # the time, whether it is in the tables or not.
         for first in range(0, known - 1, AT_ONCE):
             rows = slice(first, min(first + AT_ONCE, known - 1))
-            now = stored[policies[rows]].reshape(-1, A * D, S)
-            has_changed[rows] = (theta[rows, : A * D, :S] != now).any(axis=(1, 2))
+            chosen = policies[rows]
+            # Those that follow one another are compared where they are, without a copy.
+            in_order = chosen[-1] - chosen[0] == len(chosen) - 1
+            now = stored[chosen[0] : chosen[-1] + 1] if in_order else stored[chosen]
+            has_changed[rows] = (theta[rows, : A * D, :S] != now.reshape(-1, A * D, S)).any(axis=(1, 2))
         changed = np.flatnonzero(has_changed)
         for row in changed:
             theta[row, : A * D, :S] = stored[policies[row]].reshape(A * D, S)

@@ -33,6 +33,8 @@ class Search(NamedTuple):
     """(K,): max over a of Q_k(s, a), if evaluated here."""
     bound: Reals
     """(K or more,): no less than that, for every policy not evaluated here; -infinity for the others."""
+    tops: Reals
+    """(T,): of every T-th bound the largest; no less than that, once some are evaluated."""
     evaluated: Integers
     """(K,): the policies that were evaluated here..."""
     how_many: Integers
@@ -43,11 +45,13 @@ class Search(NamedTuple):
 
 def new_search(policies: int, rows: int, num_actions: int, dtype: np.dtype) -> Search:
     """Nothing is known, and nothing is ruled out."""
+    L = padded(policies, LANES)
     return Search(
         values=np.zeros((policies, rows), dtype),
         q=np.zeros((policies, num_actions), dtype),
         best=np.zeros(policies, dtype),
-        bound=np.full(padded(policies, LANES), np.inf, dtype),
+        bound=np.full(L, np.inf, dtype),
+        tops=np.full(L // LANES, np.inf, dtype),
         evaluated=np.zeros(policies, dtype=np.int64),
         how_many=np.zeros(1, dtype=np.int64),
         candidates=np.zeros(policies, dtype=np.int64),
@@ -86,13 +90,17 @@ def best_policy(weights: Reals, state: Reals, readout: Reals, clip: bool, search
     for e in range(search.how_many[0]):
         largest = max(largest, best[evaluated[e]])
     count, promising = 0, -1
-    for k in range(best.shape[0]):
-        # Policies that are evaluated have the bound -infinity; it reaches `largest` if no value is a number.
-        if bound[k] >= largest and bound[k] != -np.inf:
-            candidates[count] = k
-            count += 1
-            if promising < 0 or bound[k] > bound[promising]:
-                promising = k
+    K, T = best.shape[0], search.tops.shape[0]
+    for j in range(T):
+        if search.tops[j] >= largest:
+            for k in range(j, K, T):
+                # Policies that are evaluated have the bound -infinity; it reaches `largest` if no value is a
+                # number.
+                if bound[k] >= largest and bound[k] != -np.inf:
+                    candidates[count] = k
+                    count += 1
+                    if promising < 0 or bound[k] > bound[promising]:
+                        promising = k
     # The most promising one first: its value rules out most of the others.
     if promising >= 0:
         evaluate(promising, weights, state, readout, clip, search)

@@ -488,22 +488,32 @@ def bound_columns(
 
 
 @part(fastmath=REASSOCIATE)
-def best_action(of_actions: Reals, halves: Reals, bound: Reals) -> None:
-    """bound[k] = max over a of of_actions[a, k] + halves[a]."""
-    # Action by action: a loop over the few actions of each policy would not be vectorised.
+def best_action(of_actions: Reals, halves: Reals, bound: Reals, tops: Reals) -> None:
+    """bound[k] = max over a of of_actions[a, k] + halves[a]; tops[j] = max over m of bound[m T + j]."""
+    # One action, and one m, after the other: a loop over the few of each k would not be vectorised.
+    T = np.uintp(tops.shape[0])
     for k in range(bound.shape[0]):
         bound[k] = of_actions[0, k] + halves[0]
     for a in range(1, of_actions.shape[0]):
         for k in range(bound.shape[0]):
             value = of_actions[a, k] + halves[a]
             bound[k] = value if value > bound[k] else bound[k]
+    for j in range(T):
+        tops[j] = -np.inf
+    for m in range(np.uintp(LANES)):
+        for j in range(T):
+            value = bound[m * T + j]
+            tops[j] = value if value > tops[j] else tops[j]
 
 
 @part()
 def bound_policies(
-    tables: Filter, weights: Reals, g: int, state: Reals, readout: Reals, bound: Reals
+    tables: Filter, weights: Reals, g: int, state: Reals, readout: Reals, bound: Reals, tops: Reals
 ) -> None:
-    """bound[k] >= max over a of Q_k(s, a) as `evaluate` computes it, for all k but the last; g: cell of s."""
+    """bound[k] >= max over a of Q_k(s, a) as `evaluate` computes it, for all k but the last; g: cell of s.
+
+    tops (T,): the largest of every T-th of the bounds.
+    """
     bring_up_to_date(tables, g, weights)
     follow_memory(tables, state)
     c, totals = tables.coordinates, tables.totals
@@ -513,4 +523,4 @@ def bound_policies(
         tables.inner, tables.quantum, g, tables.memory_part, tables.margins, tables.of_position, c, width,
         readout, tables.floor, tables.of_actions, totals, tables.halves,
     )  # fmt: skip
-    best_action(tables.of_actions, tables.halves, bound)
+    best_action(tables.of_actions, tables.halves, bound, tops)

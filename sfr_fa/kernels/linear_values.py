@@ -119,9 +119,10 @@ class LinearValues(NamedTuple):
         weights, gpi_readout, clip, search = self.weights, self.gpi_readout, self.clip, self.search
         i = weights.shape[0] - 1
         if self.tables.seen.shape[0] > 0:
-            bound_policies(self.tables, weights, cell, state, gpi_readout, search.bound)
+            bound_policies(self.tables, weights, cell, state, gpi_readout, search.bound, search.tops)
         else:
             fill(search.bound, np.inf)
+            fill(search.tops, np.inf)
         search.how_many[0] = 0
         evaluate(i, weights, state, gpi_readout, clip, search)
         if c != i:

@@ -51,9 +51,10 @@ class Policies:
             self.readout = readout
             compiled(gpi_filter.note_readout)(self.tables.norms, readout, self.tables.margins)
         compiled(gpi_filter.bound_policies)(
-            self.tables, self.weights, world.cell(), state, readout, search.bound
+            self.tables, self.weights, world.cell(), state, readout, search.bound, search.tops
         )
         bound = search.bound[:K].copy()
+        np.testing.assert_array_equal(search.tops, search.bound.reshape(gpi_filter.LANES, -1).max(axis=0))
         for k in range(K):
             compiled(evaluate)(k, self.weights, state, readout, self.clip, search)
         return bound, search.best.copy()
@@ -179,8 +180,8 @@ def test_a_table_errs_by_half_a_quantum_and_the_bound_counts_it():
     half = np.einsum("d,j,daj->a", np.abs(v), np.abs(c), tables.quantum[g]) / 2
     assert (half < halves).all()
     assert (halves < 1.05 * half).all()
-    bound = np.zeros(L)
-    compiled(gpi_filter.best_action)(totals.reshape(A, L), halves, bound)
+    bound, tops = np.zeros(L), np.zeros(L // gpi_filter.LANES)
+    compiled(gpi_filter.best_action)(totals.reshape(A, L), halves, bound, tops)
     np.testing.assert_allclose(bound[:20], (expected + halves[:, None]).max(axis=0))
 
 
