@@ -396,13 +396,30 @@ def test_what_has_changed_between_tasks_is_read_again():
                 made.append(last_tables(engine).made_for)
             parameters = engine.agent.policies.parameters["weight"].numpy()
             if number == 1:
-                parameters[[3, 7]] += 0.5 * rng.normal(size=(2, *shape))
+                parameters[3, 1] += 0.5 * rng.normal(size=shape[1:])  # one action
             elif number == 2:
                 state = engine.state_dict()
                 engine.run_task(next_task(engine, "SFR"), 100)
                 engine.load_state_dict(state)
     assert made[:3] == [41, 41, 41], "tables are not made anew for every task"
     assert weights_of(engines[0]).tobytes() == weights_of(engines[1]).tobytes()
+
+
+def test_policies_are_compared_by_what_they_hold():
+    """One weight that was changed by hand is noticed, and the last policy is read in any case."""
+    engine = engine_of("compiled", "SFR", dtype=torch.float32)
+    engine.run_task(next_task(engine, "SFR"), 5)
+    shape, rng = weights_of(engine).shape[1:], np.random.default_rng(0)
+    set_policies(engine, some_weights(rng, 150, shape[1], "alike").reshape(150, *shape))
+    engine.run_task(next_task(engine, "SFR"), 20)
+    for k in (0, 63, 64, 149):
+        engine.agent.policies.parameters["weight"].numpy()[k, 2, 1, 5] += 1e-3
+        agent, before = engine.agent, engine._last
+        readouts = before.readouts
+        values = engine.family.pack(agent.participants, readouts, 1, engine.bases, before)
+        assert values.changed.tolist() == [k, 150]
+        weights = weights_of(engine)
+        np.testing.assert_array_equal(values.theta[..., :S].reshape(weights.shape), weights)
 
 
 def test_tables_are_made_anew_where_that_is_better():
