@@ -28,13 +28,10 @@ D outputs). Their sum is below 5 (S + r + D), so
     sigma = 5 (S + r + D) u (|s| + C)
 
 times |theta| + |theta'| covers them, second-order terms included. A quantum may be large compared with policy
-k; what rounding does to half a quantum is covered by counting it as HALF, a little more. To have one table of
-norms in place of two it holds n = |theta_p - theta'| + kappa (|theta| + |theta'|), and is multiplied by
+k; what rounding does to half a quantum is covered by counting it as HALF, a little more.
 
-    max(rho, sigma / kappa) n  >=  rho |theta_p - theta'| + sigma (|theta| + |theta'|).
-
-The bound grows with |v| and |theta| as the values do. A column's sum_d |v_d| n_d is made when its weights or
-the readout change, not at every state.
+The bound grows with |v| and |theta| as the values do. A column's sums over d of |v_d| |theta_p - theta'| and
+of |v_d| (|theta| + |theta'|) are made when its weights or the readout change, not at every state.
 
 **Learning.** Source policies learn too, one action per step. The tables of a cell are made when it is first
 visited; each later visit rereads the actions that were updated since the last one, as a log of all updates
@@ -76,8 +73,6 @@ NO_NAN = {"nnan", "nsz"}
 """Without it the largest of many numbers is searched one by one."""
 HALF = 0.51
 """Of a quantum: more than its half, for rounding."""
-KAPPA = 1 / 64
-"""How much of |theta| + |theta'| is in the table of norms; in float32 sigma / kappa is about rho."""
 
 
 class Filter(NamedTuple):
@@ -89,7 +84,6 @@ class Filter(NamedTuple):
     """P, how many entries of a state code the position; memory bits and the constant follow."""
     slack: float
     """5 (S + r + D) u."""
-    kappa: float
     floor: float
     """Values below it count as this: 0 where they are clipped, else -infinity."""
     smallest: float
@@ -109,9 +103,13 @@ class Filter(NamedTuple):
     memory_part: Reals
     """(D, A L): ... and theta_m . m."""
     norms: Reals
-    """(D, A L): n = |theta_p - theta'| + kappa (|theta| + |theta'|), rounded up..."""
+    """(D, A L): |theta_p - theta'|, rounded up..."""
+    sizes: Reals
+    """(D, A L): ... |theta| + |theta'|, rounded up..."""
     margins: Reals
-    """(A L,): ... and sum_d |v_d| n_d for the present readout."""
+    """(A L,): ... and for the present readout sum_d |v_d| norms_d..."""
+    slacks: Reals
+    """(A L,): ... and sum_d |v_d| sizes_d."""
     reference: Reals
     """(A D, P or more): theta', 0 in all entries but the first P, fixed as long as there are tables..."""
     reference_norms: Reals
@@ -176,7 +174,6 @@ def new_filter(
         made_for=K,
         positions=P,
         slack=dtype.type(5 * (S + RANK + D) * np.finfo(dtype).eps / 2),
-        kappa=dtype.type(KAPPA),
         # Of the type of the weights: a float64 would turn the loop over all policies into float64.
         floor=dtype.type(0.0 if clip else -np.inf),
         smallest=dtype.type(np.finfo(dtype).tiny * 2.0**20),
@@ -188,7 +185,9 @@ def new_filter(
         memory=np.zeros(state_dim - P, dtype),
         memory_part=np.zeros((D, columns), dtype),
         norms=np.zeros((D, columns), dtype),
+        sizes=np.zeros((D, columns), dtype),
         margins=np.zeros(columns, dtype),
+        slacks=np.zeros(columns, dtype),
         reference=kept,
         reference_norms=reference_norms,
         of_position=np.zeros(rows, dtype),
@@ -242,7 +241,9 @@ def continued(tables: Filter, policies: int, steps: int) -> Filter:
         of_memory=with_more_columns(tables.of_memory),
         memory_part=with_more_columns(tables.memory_part),
         norms=with_more_columns(tables.norms),
+        sizes=with_more_columns(tables.sizes),
         margins=with_more_columns(tables.margins),
+        slacks=with_more_columns(tables.slacks),
         updates=updates,
         num_updates=np.array([len(log)]),
         newest=newest,
@@ -339,9 +340,9 @@ def bring_up_to_date(tables: Filter, g: int, weights: Reals) -> None:
 def read_policy(tables: Filter, k: int, a: int, weights: Reals, readout: Reals) -> None:
     """What does not depend on a cell, of an action of policy k: norms, memory weights, their memory part."""
     reference, of_memory, memory, norms = tables.reference, tables.of_memory, tables.memory, tables.norms
-    P, D = tables.positions, norms.shape[0]
+    P, D, sizes = tables.positions, norms.shape[0], tables.sizes
     column = a * tables.of_actions.shape[1] + k
-    kappa, margin = tables.kappa, weights.dtype.type(0)
+    margin, slack = weights.dtype.type(0), weights.dtype.type(0)
     for d in range(D):
         row = a * D + d
         square = weights[k, row, 0] - weights[k, row, 0]
@@ -352,16 +353,18 @@ def read_policy(tables: Filter, k: int, a: int, weights: Reals, readout: Reals) 
             difference = weights[k, row, i] - reference[row, i]
             apart += difference * difference
         # Computed norms may be too small by (S / 2 + 3) u in relative terms, less than the slack.
-        size = np.sqrt(square) + tables.reference_norms[row]
-        norms[d, column] = (np.sqrt(apart) + kappa * size) * (1 + tables.slack)
+        norms[d, column] = np.sqrt(apart) * (1 + tables.slack)
+        sizes[d, column] = (np.sqrt(square) + tables.reference_norms[row]) * (1 + tables.slack)
         if readout[d] != 0:
             margin += abs(readout[d]) * norms[d, column]
+            slack += abs(readout[d]) * sizes[d, column]
         total = weights.dtype.type(0)
         for j in range(memory.shape[0]):
             of_memory[j, d, column] = weights[k, row, P + j]
             total += memory[j] * weights[k, row, P + j]
         tables.memory_part[d, column] = total
     tables.margins[column] = margin
+    tables.slacks[column] = slack
 
 
 @part()
@@ -375,15 +378,18 @@ def note_update(tables: Filter, k: int, action: int, weights: Reals, readout: Re
 
 
 @part(fastmath=REASSOCIATE)
-def note_readout(norms: Reals, readout: Reals, margins: Reals) -> None:
-    """The readout has changed: margins = sum_d |v_d| n_d. Where v_d is 0, n_d may be infinite."""
+def note_readout(tables: Filter, readout: Reals) -> None:
+    """The readout has changed. Where v_d is 0, norms may be infinite."""
+    norms, sizes, margins, slacks = tables.norms, tables.sizes, tables.margins, tables.slacks
     zero = readout[0] - readout[0]
     margins[:] = zero
+    slacks[:] = zero
     for d in range(readout.shape[0]):
-        size = abs(readout[d])
-        if size != zero:
+        weight = abs(readout[d])
+        if weight != zero:
             for e in range(margins.shape[0]):
-                margins[e] += size * norms[d, e]
+                margins[e] += weight * norms[d, e]
+                slacks[e] += weight * sizes[d, e]
 
 
 @part()
@@ -392,7 +398,7 @@ def begin_filter(tables: Filter, weights: Reals, readout: Reals, changed: Intege
     for k in changed:
         for a in range(tables.of_actions.shape[0]):
             note_update(tables, k, a, weights, readout)
-    note_readout(tables.norms, readout, tables.margins)
+    note_readout(tables, readout)
 
 
 @part()
@@ -419,9 +425,9 @@ def follow_memory(tables: Filter, state: Reals) -> None:
 
 @part(fastmath=REASSOCIATE)
 def uncertainty(
-    bases: Reals, g: int, state: Reals, P: int, slack: float, kappa: float, c: Reals, rest: Reals
-) -> float:
-    """max(rho, sigma / kappa) of a state in cell g; leaves c_j = U_j . p in `c` and e in `rest`."""
+    bases: Reals, g: int, state: Reals, P: int, slack: float, c: Reals, rest: Reals
+) -> tuple[float, float]:
+    """rho and sigma of a state in cell g; leaves c_j = U_j . p in `c` and e in `rest`."""
     zero = state[0] - state[0]
     square = zero
     for i in range(state.shape[0]):
@@ -441,7 +447,7 @@ def uncertainty(
     square = zero
     for i in range(P):
         square += rest[i] * rest[i]
-    return max(np.sqrt(square), slack * size / kappa)
+    return np.sqrt(square), slack * size
 
 
 @part(fastmath=REASSOCIATE)
@@ -456,16 +462,20 @@ def value_position(reference: Reals, state: Reals, of_position: Reals) -> None:
 
 @part(fastmath=REASSOCIATE)
 def bound_columns(
-    inner: Bytes, quantum: Reals, g: int, memory_part: Reals, margins: Reals, of_position: Reals, c: Reals,
-    width: float, readout: Reals, floor: float, of_actions: Reals, totals: Reals, halves: Reals,
+    inner: Bytes, quantum: Reals, g: int, memory_part: Reals, margins: Reals, slacks: Reals,
+    of_position: Reals, c: Reals, rho: float, sigma: float, readout: Reals, floor: float,
+    of_actions: Reals, totals: Reals, halves: Reals,
 ) -> None:  # fmt: skip
-    """totals = sum_d v_d clip(x_d) + width sum_d |v_d| n_d; halves[a] = sum_d |v_d| sum_j |c_j| h_j / 2."""
+    """totals = sum_d v_d clip(x_d) + rho margins + sigma slacks.
+
+    halves[a] = sum_d |v_d| sum_j |c_j| h_j / 2.
+    """
     zero, half = c[0] - c[0], c.dtype.type(HALF)
     # Unsigned: an index that might count from the end keeps the loop from being vectorised.
     A, L, D = np.uintp(of_actions.shape[0]), np.uintp(of_actions.shape[1]), np.uintp(readout.shape[0])
     halves[:] = zero
     for e in range(A * L):
-        totals[e] = width * margins[e]
+        totals[e] = rho * margins[e] + sigma * slacks[e]
     for d in range(D):
         v_d = readout[d]
         if v_d == zero:
@@ -517,10 +527,10 @@ def bound_policies(
     bring_up_to_date(tables, g, weights)
     follow_memory(tables, state)
     c, totals = tables.coordinates, tables.totals
-    width = uncertainty(tables.bases, g, state, tables.positions, tables.slack, tables.kappa, c, tables.rest)
+    rho, sigma = uncertainty(tables.bases, g, state, tables.positions, tables.slack, c, tables.rest)
     value_position(tables.reference, state, tables.of_position)
     bound_columns(
-        tables.inner, tables.quantum, g, tables.memory_part, tables.margins, tables.of_position, c, width,
-        readout, tables.floor, tables.of_actions, totals, tables.halves,
+        tables.inner, tables.quantum, g, tables.memory_part, tables.margins, tables.slacks,
+        tables.of_position, c, rho, sigma, readout, tables.floor, tables.of_actions, totals, tables.halves,
     )  # fmt: skip
     best_action(tables.of_actions, tables.halves, bound, tops)

@@ -112,7 +112,7 @@ class LinearValues(NamedTuple):
     def readout_changed(self) -> None:
         """Bounds depend on the readout."""
         if self.tables.seen.shape[0] > 0:
-            note_readout(self.tables.norms, self.gpi_readout, self.tables.margins)
+            note_readout(self.tables, self.gpi_readout)
 
     def look(self, cell: int, c: int, state: Reals) -> int:
         """GPI over those that can win; i and c are evaluated in any case."""

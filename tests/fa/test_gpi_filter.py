@@ -49,7 +49,7 @@ class Policies:
         readout = readout.astype(self.dtype)
         if not np.array_equal(readout, self.readout):
             self.readout = readout
-            compiled(gpi_filter.note_readout)(self.tables.norms, readout, self.tables.margins)
+            compiled(gpi_filter.note_readout)(self.tables, readout)
         compiled(gpi_filter.bound_policies)(
             self.tables, self.weights, world.cell(), state, readout, search.bound, search.tops
         )
@@ -168,14 +168,16 @@ def test_a_table_errs_by_half_a_quantum_and_the_bound_counts_it():
     assert np.abs(tables.inner[g]).max() == gpi_filter.QUANTA
 
     v, c, totals, halves = rng.normal(size=D), rng.normal(size=gpi_filter.RANK), np.zeros(A * L), np.ones(A)
-    of_position, memory, margins = rng.normal(size=A * D), rng.normal(size=(D, A * L)), rng.random(A * L)
+    of_position, memory = rng.normal(size=A * D), rng.normal(size=(D, A * L))
+    margins, slacks = rng.random((2, A * L))
     compiled(gpi_filter.bound_columns)(
-        tables.inner, tables.quantum, g, memory, margins, of_position, c, 0.3, v, 0.0, tables.of_actions,
-        totals, halves,
+        tables.inner, tables.quantum, g, memory, margins, slacks, of_position, c, 0.3, 0.01, v, 0.0,
+        tables.of_actions, totals, halves,
     )  # fmt: skip
     x = memory.reshape(D, A, L)[..., :20] + of_position.reshape(A, D).T[..., None]
     x = x + np.einsum("j,dajk->dak", c, kept)
-    expected = np.einsum("d,dak->ak", v, np.maximum(x, 0)) + 0.3 * margins.reshape(A, L)[:, :20]
+    width = (0.3 * margins + 0.01 * slacks).reshape(A, L)[:, :20]
+    expected = np.einsum("d,dak->ak", v, np.maximum(x, 0)) + width
     np.testing.assert_allclose(totals.reshape(A, L)[:, :20], expected)
     half = np.einsum("d,j,daj->a", np.abs(v), np.abs(c), tables.quantum[g]) / 2
     assert (half < halves).all()
@@ -244,8 +246,10 @@ def test_margins_follow_the_weights_and_the_readout():
     for readout in (np.array([0, 0.5, -0.5, 0.7, -1, 1]), rng.normal(size=6)):
         policies.bounds_and_values(0.3, 0.42, np.zeros(M), readout)
         policies.update(3, 1, rng.normal(size=(6, S)))
-        np.testing.assert_allclose(policies.tables.margins, np.abs(readout) @ policies.tables.norms)
-        assert (policies.tables.margins != before).any()
+        tables = policies.tables
+        np.testing.assert_allclose(tables.margins, np.abs(readout) @ tables.norms)
+        np.testing.assert_allclose(tables.slacks, np.abs(readout) @ tables.sizes)
+        assert (tables.margins != before).any()
 
 
 def test_a_readout_that_has_changed_reaches_the_filter():
@@ -259,6 +263,7 @@ def test_a_readout_that_has_changed_reaches_the_filter():
     readouts[-1] = [3.0, -2.0]
     values.readout_changed()
     np.testing.assert_allclose(values.tables.margins, np.array([3.0, 2.0]) @ values.tables.norms)
+    np.testing.assert_allclose(values.tables.slacks, np.array([3.0, 2.0]) @ values.tables.sizes)
 
 
 def test_an_output_without_value_may_have_weights_beyond_bounds():
