@@ -37,6 +37,7 @@ from sfr_fa.analysis.compare import (  # noqa: F401 (names of this module, too)
 )
 from sfr_fa.arrays import FloatArray
 from sfr_fa.runs.load import Run
+from sfr_fa.runs.store import GridPoint, returns_by_repetition
 from sfr_fa.statistics import Interval, Summary
 from sfr_theory import paper
 
@@ -179,6 +180,39 @@ def whole_ablation(run: Run, setting: str) -> dict[str, dict[str, Summary | None
     """The same if every variant was run from the paper's weights."""
     found = ablation(run, setting)
     return found if all(row["paper"] for row in found.values()) else None
+
+
+@dataclass(frozen=True)
+class Raced:
+    """An agent at the rates that won a race, beside the middle of the grid."""
+
+    agent: str
+    middle: Mapping[str, float | str]
+    winner: Mapping[str, float | str]
+    ratio: Interval
+    """Total return at the winner's rates over that in the middle, in the repetitions that both have."""
+
+
+def raced(run: Run, setting: str) -> list[Raced]:
+    """Of agents that a config has at two combinations of rates: the first is the middle of the grid."""
+    points: dict[str, list[GridPoint]] = {}
+    for part in run.config["parts"]:
+        for agent in part["agents"] if part["setting"]["name"] == setting else ():
+            points.setdefault(agent["label"], []).extend(
+                point
+                for point in run.grid
+                if (point.setting, point.agent) == (setting, agent["label"])
+                and all(agent[name] == rate for name, rate in point.rates.items())
+            )
+    rows = []
+    for label, combinations in points.items():
+        if len(combinations) == 2:
+            middle, winner = (returns_by_repetition(point.results) for point in combinations)
+            common = sorted(set(middle) & set(winner))
+            both = (np.array([returns[r] for r in common]) for returns in (winner, middle))
+            ratio_of_both = general.statistics.ratio_of_means(*both)
+            rows.append(Raced(label, combinations[0].rates, combinations[1].rates, ratio_of_both))
+    return rows
 
 
 @dataclass(frozen=True)
