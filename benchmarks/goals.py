@@ -49,7 +49,7 @@ class Goal:
 _PLAIN = "see the microseconds above: PyTorch's speed on this machine enters, too"
 _CORE = "a slower or shared core; see the microseconds per step"
 _BOUNDS = "every step reads bounds for all K policies, four bytes and a number for each of their rows"
-_NORMS = "a reference is chosen, and the norms of all policies are read, whatever the length of the task"
+_NORMS = "the weights of all policies are compared with those that the last task has left"
 _SUMS = "each row ends in a sum across a vector register, and each policy in a readout"
 _LAYERS = "its hidden layers are one and a half times as large"
 _KERNEL = "each kernel is one large function, compiled for float32 and for float64"
