@@ -447,7 +447,9 @@ def uncertainty(
     square = zero
     for i in range(P):
         square += rest[i] * rest[i]
-    return np.sqrt(square), slack * size
+    # Never 0: times the infinite norm of a policy it would be no number, and the policy would be ruled out.
+    sigma = slack * size
+    return max(np.sqrt(square), sigma), sigma
 
 
 @part(fastmath=REASSOCIATE)

@@ -279,6 +279,16 @@ def test_an_output_without_value_may_have_weights_beyond_bounds():
         assert (bound >= best).all()
 
 
+def test_a_code_without_remainder_leaves_a_width():
+    """0 times an infinite norm would be no number here, too."""
+    bases, state = np.zeros((1, gpi_filter.RANK, P)), np.zeros(PADDED)
+    bases[0, 0, 0] = state[0] = 1.0
+    c, rest = np.zeros(gpi_filter.RANK), np.zeros(P)
+    rho, sigma = compiled(gpi_filter.uncertainty)(bases, 0, state, P, 1e-14, c, rest)
+    assert not rest.any()
+    assert rho == sigma > 0
+
+
 def test_the_first_of_tied_policies_wins_whoever_is_evaluated_first():
     weights = np.zeros((9, A, PADDED))
     weights[[2, 5, 7], 1, 112] = 1.0
