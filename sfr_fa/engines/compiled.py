@@ -21,14 +21,10 @@ from sfr_fa.environments.world_env import WorldEnv, shown_features
 from sfr_fa.feature_spaces import FeatureSpace
 from sfr_fa.kernels import Loop, has_changed, loop, loop_for
 from sfr_fa.kernels.evaluation import Episodes, run_episodes
-from sfr_fa.kernels.gpi_filter import RANK
 from sfr_fa.kernels.retrace import retrace
 from sfr_fa.streams import Streams
 from sfr_fa.tasks import Task, check_task
 from sfr_theory.errors import InputError
-
-FILTER_FROM = 8
-"""With fewer stored policies full GPI is faster than the filter."""
 
 
 class CompiledEngine(Engine):
@@ -59,11 +55,9 @@ class CompiledEngine(Engine):
                 f"what changes a field of the world"
             )
         self.world, self.space = copy.deepcopy(unwrapped.world), unwrapped.feature_space
-        self.family = packing.family_of(agent)
+        self.family = packing.family_of(agent, unwrapped.coded_blocks() if gpi_filter else ())
         limits = [steps for steps in (unwrapped.episode_steps, limit.steps) if steps is not None]
         self.episodes = loop.Limit(min(limits, default=0), bool(self.limit.is_terminal))
-        bases = unwrapped.cell_bases() if gpi_filter else None
-        self.bases = np.zeros((0, RANK, agent.state_dim)) if bases is None else bases
         self._last: Any = None
 
     def _check(self, task: Task) -> None:
@@ -84,7 +78,6 @@ class CompiledEngine(Engine):
             agent.participants,
             packing.readouts_of(agent, agent.participants),
             steps,
-            self._bases_for(K),
             before_it,
         )
         cumulant = packing.pack_cumulant(agent, self.space, family)
@@ -154,7 +147,7 @@ class CompiledEngine(Engine):
             loop_for(world.__class__, run_episodes),
             world,
             packing.pack_rewards(trip.task, space, family.feature_dtype),
-            family.pack(policies, readouts, 0, self._bases_for(K)),
+            family.pack(policies, readouts, 0),
             episodes,
             agent.gamma,
             trip.epsilon,
@@ -171,10 +164,6 @@ class CompiledEngine(Engine):
         shares[policies] = episodes.gpi_counts / episodes.lengths.sum()
         returns, discounted, lengths, ended, _ = episodes
         return Evaluation(returns, discounted, lengths, ended.astype(np.bool_), shares)
-
-    def _bases_for(self, policies: int) -> Any:
-        """Of the filter; none where full GPI is faster."""
-        return self.bases if policies >= FILTER_FROM else self.bases[:0]
 
     def _run(self, compiled: Loop, world: Any, *arguments: Any) -> Any:
         """A loop; what a world does wrong is refused, and the agent keeps the weights that it had."""

@@ -8,6 +8,7 @@ round them.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -37,9 +38,11 @@ from sfr_fa.feature_codes import CellCode, FourierCode, KernelCode
 from sfr_fa.feature_spaces import DiscreteFeatures, FeatureSpace
 from sfr_fa.kernels import loop
 from sfr_fa.kernels.arrays import padded
+from sfr_fa.kernels.cells import Block, boxes, directions
+from sfr_fa.kernels.gpi_filter import RANK
 from sfr_fa.kernels.linear import PADDING, ROWS_AT_ONCE
 from sfr_fa.kernels.linear_values import LinearValues
-from sfr_fa.kernels.mlp import INPUTS_AT_ONCE, pack, unpack
+from sfr_fa.kernels.mlp import pack, unpack
 from sfr_fa.kernels.network_values import NetworkValues
 from sfr_fa.kernels.values import Values
 from sfr_fa.tasks import GaussianTask, LinearTask, ProductTask, Task, check_task, rewards_of
@@ -70,7 +73,7 @@ class Family(Protocol):
     state_width: int
     """S, padded."""
 
-    def pack(self, policies: Array, readouts: Array, steps: int, bases: Array, before: Any = None) -> Values:
+    def pack(self, policies: Array, readouts: Array, steps: int, before: Any = None) -> Values:
         """Copies of policies (K,) of the agent with their readouts (K, D), to learn for this many steps.
 
         GPI compares them under the last readout. `before` is what was packed and has learned last, if
@@ -84,8 +87,14 @@ class Family(Protocol):
 class LinearFamily:
     """`LinearPerAction`."""
 
-    def __init__(self, agent: GpiAgent) -> None:
+    filter_from = 8
+    """With fewer stored policies full GPI is faster than the filter."""
+
+    def __init__(self, agent: GpiAgent, blocks: Sequence[Block]) -> None:
         self.agent, self.feature_dtype = agent, agent.numpy_dtype
+        # Its tables are of one code; all other entries are taken as they are, and should change rarely.
+        found = directions(blocks[0]) if len(blocks) == 1 else np.zeros((0, RANK, agent.state_dim))
+        self.bases = found[:, :RANK]
         self.reward_dtype = np.dtype(np.float64)
         self.state_width = padded(agent.state_dim, PADDING)
 
@@ -94,10 +103,10 @@ class LinearFamily:
         policies: Array,
         readouts: Array,
         steps: int,
-        bases: Array,
         before: LinearValues | None = None,
     ) -> LinearValues:
         agent = self.agent
+        bases = self.bases if len(policies) >= self.filter_from else self.bases[:0]
         stored = agent.policies.parameters["weight"].numpy()
         theta, changed = self._copied(stored, policies, before)
         return LinearValues.new(
@@ -149,17 +158,23 @@ class LinearFamily:
 class NetworkFamily:
     """`FeatureSubnetworks` with two hidden layers."""
 
-    def __init__(self, agent: GpiAgent) -> None:
+    filter_from = 3
+    """With fewer stored policies there is nothing to gain."""
+
+    def __init__(self, agent: GpiAgent, blocks: Sequence[Block]) -> None:
         self.agent, self.reward_dtype = agent, agent.numpy_dtype
         self.feature_dtype = np.dtype(np.float64)
-        self.state_width = padded(agent.state_dim, INPUTS_AT_ONCE)
+        self.state_width = agent.state_dim
+        found = [boxes(block) for block in blocks]
+        # Bounds are of codes: a state that says anything else has no cell.
+        covered = sum(box.middles.shape[1] for box in found)
+        self.boxes = found if covered == agent.state_dim else []
 
     def pack(
         self,
         policies: Array,
         readouts: Array,
         steps: int,
-        bases: Array,
         before: NetworkValues | None = None,
     ) -> NetworkValues:
         agent = self.agent
@@ -171,6 +186,7 @@ class NetworkFamily:
             floor=0.0 if agent.clip is clip_at_zero else -math.inf,
             head=_head_rate(agent),
             projects=_is_linear_in_values(agent),
+            boxes=self.boxes if len(policies) >= self.filter_from else (),
         )
 
     def unpack(self, values: NetworkValues, learned: Array) -> None:
@@ -181,9 +197,10 @@ class NetworkFamily:
             stored[name].numpy()[chosen] = array[learned]
 
 
-def family_of(agent: GpiAgent) -> Family:
-    """The family of an agent that can be compiled."""
-    return LinearFamily(agent) if agent.policies.approximator is LinearPerAction else NetworkFamily(agent)
+def family_of(agent: GpiAgent, blocks: Sequence[Block]) -> Family:
+    """The family of an agent that can be compiled; `blocks` of its states have cells, for filters of GPI."""
+    is_linear = agent.policies.approximator is LinearPerAction
+    return LinearFamily(agent, blocks) if is_linear else NetworkFamily(agent, blocks)
 
 
 def _is_linear_in_values(agent: GpiAgent) -> bool:

@@ -32,14 +32,18 @@ from sfr_fa.arrays import (
     positive_number,
 )
 from sfr_fa.feature_spaces import BoxFeatures, DiscreteFeatures
+from sfr_fa.kernels.cells import Block, CodedAxis
 from sfr_fa.kernels.dynamics import ObjectGeometry, RacerGeometry, at_goal, blocked
-from sfr_fa.kernels.gpi_filter import CELLS
 from sfr_fa.kernels.object_collection import ObjectCollectionWorld, move_to
 from sfr_fa.kernels.racer import RacerWorld
 from sfr_theory.errors import InputError
 
 SHAPES = ("box", "triangle", "circle")
 SHORTEST_STEP = 1 / 400
+CELLS = 10
+"""Cells of GPI's filter along each axis, in object collection..."""
+RACER_CELLS, ANGLE_CELLS = 25, 20
+"""... and in the racer, where networks want smaller ones; and of its orientation."""
 
 Layout = TypeVar("Layout", "ObjectLayout", "RacerLayout")
 
@@ -137,6 +141,11 @@ class ObjectLayout(KeepsArraysReadOnly):
             step_length=self.step_length,
             step_noise=self.step_noise,
         )
+
+    @cached_property
+    def blocks(self) -> tuple[Block, ...]:
+        """Cells of the position's code."""
+        return ((CodedAxis(tuple(self.centres.tolist()), self.sigma, CELLS),) * 2,)
 
     def new_world(self) -> ObjectCollectionWorld:
         """The world, for one environment or engine."""
@@ -299,9 +308,26 @@ class RacerLayout(KeepsArraysReadOnly):
             self.markers, self.straight_length, self.turn_length, self.turn_angle, self.noise
         )
 
+    @cached_property
+    def blocks(self) -> tuple[Block, ...]:
+        """Cells of the position's code, and of the orientation's."""
+        axis = CodedAxis(tuple(self.centres.tolist()), self.sigma, RACER_CELLS, is_circle=True)
+        angle = CodedAxis(
+            tuple(self.angle_centres.tolist()), self.angle_sigma, ANGLE_CELLS, -math.pi, 2 * math.pi, True
+        )
+        return (axis, axis), (angle,)
+
     def new_world(self) -> RacerWorld:
         """The world, for one environment or engine."""
-        return RacerWorld.new(self.geometry, self.centres, self.sigma, self.angle_centres, self.angle_sigma)
+        return RacerWorld.new(
+            self.geometry,
+            self.centres,
+            self.sigma,
+            self.angle_centres,
+            self.angle_sigma,
+            RACER_CELLS,
+            ANGLE_CELLS,
+        )
 
     def state_at(self, x: float, y: float, angle: float) -> FloatArray:
         """The state of a racer at (x, y) with an orientation."""

@@ -12,7 +12,7 @@ from sfr_fa.arrays import FloatArray
 from sfr_fa.environments.layouts import BARRETO_LAYOUT, OBJECT_COLLECTION_LAYOUT, ObjectLayout, layout_of
 from sfr_fa.environments.rendering import ObjectCollectionPicture
 from sfr_fa.environments.world_env import WorldEnv
-from sfr_fa.kernels.gpi_filter import cell_bases
+from sfr_fa.kernels.cells import Block
 from sfr_fa.kernels.object_collection import ObjectCollectionWorld
 from sfr_fa.tasks import TableTask, TaskOrFunction
 
@@ -82,9 +82,9 @@ class ObjectCollection(WorldEnv[ObjectCollectionWorld]):
         """(M,): 1 for each object that was collected in this episode."""
         return self.world.memory.copy()
 
-    def cell_bases(self) -> FloatArray:
-        """Of the GPI filter."""
-        return cell_bases(tuple(self.layout.centres.tolist()), self.layout.sigma)
+    def coded_blocks(self) -> tuple[Block, ...]:
+        """The position."""
+        return self.layout.blocks
 
     @cached_property
     def _picture(self) -> ObjectCollectionPicture:

@@ -9,6 +9,7 @@ import numpy as np
 from sfr_fa.environments.layouts import RACER_LAYOUT, RacerLayout, layout_of
 from sfr_fa.environments.rendering import RacerPicture
 from sfr_fa.environments.world_env import WorldEnv
+from sfr_fa.kernels.cells import Block
 from sfr_fa.kernels.racer import RacerWorld
 from sfr_fa.tasks import GaussianTask, TaskOrFunction
 
@@ -76,6 +77,10 @@ class Racer(WorldEnv[RacerWorld]):
     def orientation(self) -> float:
         """Where it heads, in [-pi, pi)."""
         return float(self.world.pose[2])
+
+    def coded_blocks(self) -> tuple[Block, ...]:
+        """The position, and the orientation."""
+        return self.layout.blocks
 
     def set_task(self, task: TaskOrFunction) -> None:
         """Reward by `task` from now on."""

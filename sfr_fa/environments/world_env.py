@@ -20,6 +20,7 @@ import numpy as np
 from sfr_fa.arrays import FloatArray, positive_integer
 from sfr_fa.environments.feature_env import HasTask, take_task
 from sfr_fa.feature_spaces import DiscreteFeatures, FeatureSpace
+from sfr_fa.kernels.cells import Block
 from sfr_fa.kernels.world import Moves, World
 from sfr_fa.tasks import LinearTask, TaskOrFunction
 from sfr_theory.errors import InputError
@@ -104,9 +105,12 @@ class WorldEnv(HasTask, gymnasium.Env[FloatArray, np.int64], Generic[AnyWorld]):
         reward, info = self._of_index(shown) if isinstance(shown, int) else self._of_features(shown)
         return self._observation(), reward, terminated, truncated, info
 
-    def cell_bases(self) -> FloatArray | None:
-        """Of the GPI filter's cells (`sfr_fa.kernels.gpi_filter`), for worlds that have cells."""
-        return None
+    def coded_blocks(self) -> tuple[Block, ...]:
+        """What codes of a world with cells begin with, for filters of GPI; `cell` numbers all cells.
+
+        With several blocks it runs along the cells of the last one first.
+        """
+        return ()
 
     def _observation(self) -> FloatArray:
         """The state as the agent sees it, in a new array."""

@@ -18,7 +18,7 @@ import numpy as np
 from numba.extending import register_jitable
 from numpy.typing import NDArray
 
-from sfr_fa.kernels.linking import PartCompiler
+from sfr_fa.kernels.linking import InlinedCompiler, PartCompiler
 
 FloatArray = NDArray[np.float64]
 Reals = NDArray[Any]
@@ -36,6 +36,7 @@ UNCHECKED: dict[str, Any] = {**FOR_PYTHON_ONLY, "boundscheck": False}
 """Our own indices are not checked, whoever calls."""
 PART: dict[str, Any] = {**UNCHECKED, "_nrt": False, "pipeline_class": PartCompiler}
 """Parts count no references to arrays: they make none, and whoever has called the loop keeps them alive."""
+INLINED: dict[str, Any] = {**PART, "pipeline_class": InlinedCompiler}
 
 
 def padded(count: int, multiple: int) -> int:
@@ -46,13 +47,17 @@ def padded(count: int, multiple: int) -> int:
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def part(*, fastmath: Collection[str] = ()) -> Callable[[Function], Function]:
+def part(*, fastmath: Collection[str] = (), inlined: bool = False) -> Callable[[Function], Function]:
     """A part of kernels: plain Python for whoever calls it, compiled into the kernels that call it.
+
+    A call passes every array of a tuple on, which takes as long as a short part does. What is called many
+    times in a step is better inlined.
 
     A part takes arrays and returns numbers. Numba compiles it once for each set of options of its callers, so
     that one which both a part with `fastmath` and one without it call is compiled twice.
     """
-    decorate: Callable[[Function], Function] = register_jitable(fastmath=set(fastmath), **PART)
+    options = INLINED if inlined else PART
+    decorate: Callable[[Function], Function] = register_jitable(fastmath=set(fastmath), **options)
     return decorate
 
 

@@ -7,6 +7,13 @@ reaches the largest exact value found so far; all others are smaller than the wi
 With infinite bounds every policy is evaluated: that is full GPI. The answer does not depend on the bounds,
 because exact values come from one function that knows nothing of them.
 
+How a policy is evaluated is up to the family of values, which asks in a loop:
+
+    for e in range(gather(search)):
+        if may_win(search, search.candidates[e]):
+            evaluate it, and note_value
+    c = winner(search)
+
 After the update of a policy it is evaluated again and the search goes on: those that the old values ruled out
 may now have a chance.
 """
@@ -17,16 +24,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sfr_fa.kernels.arrays import Integers, Reals, padded, part
-from sfr_fa.kernels.gpi_filter import LANES
-from sfr_fa.kernels.linear import ROWS_AT_ONCE, policy_values, read_out
+from sfr_fa.kernels.arrays import REASSOCIATE, Integers, Reals, fill, padded, part
+
+LANES = 16
+"""Bounds are padded to a multiple of this many entries, a whole number of vector registers."""
 
 
 class Search(NamedTuple):
     """What is known of K policies at the present state."""
 
-    values: Reals
-    """(K, rows): theta_{k,a,d} . s, if evaluated here."""
     q: Reals
     """(K, A): Q_k(s, a), if evaluated here."""
     best: Reals
@@ -39,80 +45,97 @@ class Search(NamedTuple):
     """(K,): the policies that were evaluated here..."""
     how_many: Integers
     """(1,): ... and how many they are."""
+    largest: Reals
+    """(1,): of all values found so far."""
     candidates: Integers
     """(K,): room for the policies that may win."""
 
 
-def new_search(policies: int, rows: int, num_actions: int, dtype: np.dtype) -> Search:
+def new_search(policies: int, num_actions: int, dtype: np.dtype) -> Search:
     """Nothing is known, and nothing is ruled out."""
     L = padded(policies, LANES)
     return Search(
-        values=np.zeros((policies, rows), dtype),
         q=np.zeros((policies, num_actions), dtype),
         best=np.zeros(policies, dtype),
         bound=np.full(L, np.inf, dtype),
         tops=np.full(L // LANES, np.inf, dtype),
         evaluated=np.zeros(policies, dtype=np.int64),
         how_many=np.zeros(1, dtype=np.int64),
+        largest=np.zeros(1, dtype),
         candidates=np.zeros(policies, dtype=np.int64),
     )
 
 
+@part(fastmath=REASSOCIATE)
+def note_tops(bound: Reals, tops: Reals) -> None:
+    """tops[j] = max over m of bound[m T + j]."""
+    T = np.uintp(tops.shape[0])
+    for j in range(T):
+        tops[j] = -np.inf
+    # One m after the other: a loop over the few of each j would not be vectorised.
+    for m in range(np.uintp(LANES)):
+        for j in range(T):
+            value = bound[m * T + j]
+            tops[j] = value if value > tops[j] else tops[j]
+
+
 @part()
-def evaluate(k: int, weights: Reals, state: Reals, readout: Reals, clip: bool, search: Search) -> None:
-    """The exact values of policy k at this state."""
-    policy_values(weights, k, 0, weights.shape[1], state, search.values)
-    search.best[k] = read_out(search.values, k, readout, clip, search.q)
+def rule_nothing_out(search: Search) -> None:
+    """Full GPI."""
+    fill(search.bound, np.inf)
+    fill(search.tops, np.inf)
+
+
+@part()
+def note_value(search: Search, k: int, best: float) -> None:
+    """Policy k has been evaluated, for the first time at this state: max over a of Q_k(s, a)."""
+    search.best[k] = best
     search.bound[k] = -np.inf
     search.evaluated[search.how_many[0]] = k
     search.how_many[0] += 1
+    search.largest[0] = max(search.largest[0], best)
 
 
 @part()
-def evaluate_again(
-    k: int, first: int, last: int, weights: Reals, state: Reals, readout: Reals, clip: bool, search: Search
-) -> None:
-    """The values of an evaluated policy after an update of its rows from `first` to `last`.
+def gather(search: Search) -> int:
+    """How many candidates there are that might be the best; the most promising one comes first.
 
-    A correction by delta s . s' would be cheaper still, but rounds differently: two policies that equal
-    updates have made equal, as happens in front of a wall, would not tie any more.
+    Its value rules out most of the others: ask `may_win` before each is evaluated.
     """
-    begin, end = first - first % ROWS_AT_ONCE, -(-last // ROWS_AT_ONCE) * ROWS_AT_ONCE
-    policy_values(weights, k, begin, end, state, search.values)
-    search.best[k] = read_out(search.values, k, readout, clip, search.q)
-
-
-@part()
-def best_policy(weights: Reals, state: Reals, readout: Reals, clip: bool, search: Search) -> int:
-    """The first policy of largest value; evaluates whatever might be it."""
     best, bound, evaluated, candidates = search.best, search.bound, search.evaluated, search.candidates
     largest = -np.inf
     for e in range(search.how_many[0]):
         largest = max(largest, best[evaluated[e]])
-    count, promising = 0, -1
+    search.largest[0] = largest
+    count, promising = 0, 0
     K, T = best.shape[0], search.tops.shape[0]
     for j in range(T):
         if search.tops[j] >= largest:
             for k in range(j, K, T):
-                # Policies that are evaluated have the bound -infinity; it reaches `largest` if no value is a
-                # number.
-                if bound[k] >= largest and bound[k] != -np.inf:
+                if may_win(search, k):
                     candidates[count] = k
+                    if bound[k] > bound[candidates[promising]]:
+                        promising = count
                     count += 1
-                    if promising < 0 or bound[k] > bound[promising]:
-                        promising = k
-    # The most promising one first: its value rules out most of the others.
-    if promising >= 0:
-        evaluate(promising, weights, state, readout, clip, search)
-        largest = max(largest, best[promising])
-    for e in range(count):
-        k = candidates[e]
-        if bound[k] >= largest and bound[k] != -np.inf:
-            evaluate(k, weights, state, readout, clip, search)
-            largest = max(largest, best[k])
-    winner = evaluated[0]
+    if count > 0:
+        candidates[0], candidates[promising] = candidates[promising], candidates[0]
+    return count
+
+
+@part()
+def may_win(search: Search, k: int) -> bool:
+    """Whether policy k has not been evaluated, and its bound reaches the largest value."""
+    # Policies that are evaluated have the bound -infinity; it reaches `largest` if no value is a number.
+    return search.bound[k] >= search.largest[0] and search.bound[k] != -np.inf
+
+
+@part()
+def winner(search: Search) -> int:
+    """The first policy of largest value of those that were evaluated."""
+    best, evaluated = search.best, search.evaluated
+    first = evaluated[0]
     for e in range(1, search.how_many[0]):
         k = evaluated[e]
-        if best[k] > best[winner] or (best[k] == best[winner] and k < winner):
-            winner = k
-    return winner
+        if best[k] > best[first] or (best[k] == best[first] and k < first):
+            first = k
+    return first

@@ -48,24 +48,19 @@ padded to whole vector registers.
 
 from __future__ import annotations
 
-import functools
 from typing import NamedTuple
 
 import numpy as np
 
 from sfr_fa.kernels.arrays import REASSOCIATE, Bytes, FloatArray, Integers, Reals, padded, part
-from sfr_fa.kernels.encoding import write_interval_code
+from sfr_fa.kernels.gpi import LANES
 
-CELLS = 10
-"""Cells along each axis."""
 RANK = 4
 """r, the dimensions of the basis of a cell: more of them make closer bounds, which take longer."""
 ENOUGH_FOR_A_MEAN = 64
 """The reference is a mean of at most this many policies: more of them take time and change it little."""
 GROWTH = 1.25
 """Tables are made anew when there are so many times as many policies as when their reference was chosen."""
-LANES = 16
-"""Tables are padded to a multiple of this many entries, a whole number of vector registers."""
 QUANTA = 96
 """The largest number in a row of a table when it is made; later ones may be larger, up to MOST_QUANTA."""
 MOST_QUANTA = 127
@@ -136,26 +131,14 @@ class Filter(NamedTuple):
     """(P,): ... and for e = p - sum_j c_j U_j."""
 
 
-@functools.cache
-def cell_bases(centres: tuple[float, ...], sigma: float) -> FloatArray:
-    """Leading right singular vectors of the codes on a fine grid in each cell of the square: (G, r, P)."""
-    offsets = np.linspace(0.0, 1.0, 9) / CELLS
-    codes = np.zeros((CELLS, offsets.size, len(centres)))
-    for g in range(CELLS):
-        for j, offset in enumerate(offsets):
-            write_interval_code(g / CELLS + offset, np.array(centres), sigma, codes[g, j])
-    products = codes[:, None, :, None, :, None] * codes[None, :, None, :, None, :]
-    _, _, directions = np.linalg.svd(products.reshape(CELLS**2, offsets.size**2, -1), full_matrices=False)
-    return directions[:, :RANK]
-
-
 def new_filter(
     bases: FloatArray, reference: Reals, state_dim: int, num_actions: int, policies: int, steps: int, *,
     clip: bool,
 ) -> Filter:  # fmt: skip
     """A filter with empty tables for K policies with weights (K, A D or more, S) and a task of so many steps.
 
-    bases (G, r, P) come from `cell_bases`; without cells it is switched off. reference (A D, S): theta'.
+    bases (G, r, P) come from `sfr_fa.kernels.cells`; without cells it is switched off.
+    reference (A D, S): theta'.
     """
     cells, P = len(bases), bases.shape[2]
     (rows, S), dtype = reference.shape, reference.dtype
@@ -500,32 +483,22 @@ def bound_columns(
 
 
 @part(fastmath=REASSOCIATE)
-def best_action(of_actions: Reals, halves: Reals, bound: Reals, tops: Reals) -> None:
-    """bound[k] = max over a of of_actions[a, k] + halves[a]; tops[j] = max over m of bound[m T + j]."""
-    # One action, and one m, after the other: a loop over the few of each k would not be vectorised.
-    T = np.uintp(tops.shape[0])
+def best_action(of_actions: Reals, halves: Reals, bound: Reals) -> None:
+    """bound[k] = max over a of of_actions[a, k] + halves[a]."""
+    # One action after the other: a loop over the few of each k would not be vectorised.
     for k in range(bound.shape[0]):
         bound[k] = of_actions[0, k] + halves[0]
     for a in range(1, of_actions.shape[0]):
         for k in range(bound.shape[0]):
             value = of_actions[a, k] + halves[a]
             bound[k] = value if value > bound[k] else bound[k]
-    for j in range(T):
-        tops[j] = -np.inf
-    for m in range(np.uintp(LANES)):
-        for j in range(T):
-            value = bound[m * T + j]
-            tops[j] = value if value > tops[j] else tops[j]
 
 
 @part()
 def bound_policies(
-    tables: Filter, weights: Reals, g: int, state: Reals, readout: Reals, bound: Reals, tops: Reals
+    tables: Filter, weights: Reals, g: int, state: Reals, readout: Reals, bound: Reals
 ) -> None:
-    """bound[k] >= max over a of Q_k(s, a) as `evaluate` computes it, for all k but the last; g: cell of s.
-
-    tops (T,): the largest of every T-th of the bounds.
-    """
+    """bound[k] >= max over a of Q_k(s, a) as `evaluate` computes it, for all k but the last; g: cell of s."""
     bring_up_to_date(tables, g, weights)
     follow_memory(tables, state)
     c, totals = tables.coordinates, tables.totals
@@ -535,4 +508,4 @@ def bound_policies(
         tables.inner, tables.quantum, g, tables.memory_part, tables.margins, tables.slacks,
         tables.of_position, c, rho, sigma, readout, tables.floor, tables.of_actions, totals, tables.halves,
     )  # fmt: skip
-    best_action(tables.of_actions, tables.halves, bound, tops)
+    best_action(tables.of_actions, tables.halves, bound)

@@ -11,8 +11,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sfr_fa.kernels.arrays import Integers, Reals, copy_from, fill, padded, part
-from sfr_fa.kernels.gpi import Search, best_policy, evaluate, evaluate_again, new_search
+from sfr_fa.kernels.arrays import Integers, Reals, copy_from, padded, part
+from sfr_fa.kernels.gpi import (
+    Search,
+    gather,
+    may_win,
+    new_search,
+    note_tops,
+    note_value,
+    rule_nothing_out,
+    winner,
+)
 from sfr_fa.kernels.gpi_filter import (
     ENOUGH_FOR_A_MEAN,
     Filter,
@@ -24,7 +33,15 @@ from sfr_fa.kernels.gpi_filter import (
     note_update,
     serves_again,
 )
-from sfr_fa.kernels.linear import ROWS_AT_ONCE, action_values, descend, first_largest, fold, read_out
+from sfr_fa.kernels.linear import (
+    ROWS_AT_ONCE,
+    action_values,
+    descend,
+    first_largest,
+    fold,
+    policy_values,
+    read_out,
+)
 from sfr_fa.kernels.values import learner
 
 
@@ -42,6 +59,8 @@ class LinearValues(NamedTuple):
     clip: bool
     folds: bool
     search: Search
+    values: Reals
+    """(K, rows): theta_{k,a,d} . s of the policies that the search has evaluated."""
     tables: Filter
     changed: Integers
     """Policies whose weights are others than when they were read into the tables."""
@@ -91,7 +110,8 @@ class LinearValues(NamedTuple):
             gpi_readout=np.ones(1, dtype) if folds else readouts[-1],
             clip=clip,
             folds=folds,
-            search=new_search(K, weights.shape[1], num_actions, dtype),
+            search=new_search(K, num_actions, dtype),
+            values=np.zeros(weights.shape[:2], dtype),
             tables=tables,
             changed=changed,
             own_values=np.zeros((1, num_actions * D), dtype),
@@ -119,15 +139,15 @@ class LinearValues(NamedTuple):
         weights, gpi_readout, clip, search = self.weights, self.gpi_readout, self.clip, self.search
         i = weights.shape[0] - 1
         if self.tables.seen.shape[0] > 0:
-            bound_policies(self.tables, weights, cell, state, gpi_readout, search.bound, search.tops)
+            bound_policies(self.tables, weights, cell, state, gpi_readout, search.bound)
+            note_tops(search.bound, search.tops)
         else:
-            fill(search.bound, np.inf)
-            fill(search.tops, np.inf)
+            rule_nothing_out(search)
         search.how_many[0] = 0
-        evaluate(i, weights, state, gpi_readout, clip, search)
+        evaluate(i, weights, state, gpi_readout, clip, self.values, search)
         if c != i:
-            evaluate(c, weights, state, gpi_readout, clip, search)
-        return best_policy(weights, state, gpi_readout, clip, search)
+            evaluate(c, weights, state, gpi_readout, clip, self.values, search)
+        return best_policy(weights, state, gpi_readout, clip, self.values, search)
 
     def greedy_action(self, k: int) -> int:
         """Of a policy that has been evaluated."""
@@ -136,15 +156,15 @@ class LinearValues(NamedTuple):
     def recall(self, c: int, action: int, state: Reals, value_i: Reals, value_c: Reals) -> None:
         """Known from the search, unless that ran on folded weights."""
         i = self.theta.shape[0] - 1
-        copy_value(self.theta, self.folds, self.search.values, i, action, state, value_i)
+        copy_value(self.theta, self.folds, self.values, i, action, state, value_i)
         if c != i:
-            copy_value(self.theta, self.folds, self.search.values, c, action, state, value_c)
+            copy_value(self.theta, self.folds, self.values, c, action, state, value_c)
 
     def add_next(
         self, cell: int, c: int, state: Reals, gamma: float, target_i: Reals, target_c: Reals
     ) -> None:
         """target_{k,d} += gamma theta_{k,abar,d} . s."""
-        theta, folds, values, own = self.theta, self.folds, self.search.values, self.own_values
+        theta, folds, values, own = self.theta, self.folds, self.values, self.own_values
         i, D = theta.shape[0] - 1, target_i.shape[0]
         abar = first_largest(self.search.q[self.look(cell, c, state)])
         copy_value(theta, folds, values, i, abar, state, self.next_value)
@@ -178,9 +198,45 @@ class LinearValues(NamedTuple):
         for e in range(1 if c == i else 2):
             evaluate_again(
                 learner(e, i, c), action * outputs, (action + 1) * outputs, weights, state, gpi_readout,
-                clip, search,
+                clip, self.values, search,
             )  # fmt: skip
-        return best_policy(weights, state, gpi_readout, clip, search)
+        return best_policy(weights, state, gpi_readout, clip, self.values, search)
+
+
+@part()
+def evaluate(
+    k: int, weights: Reals, state: Reals, readout: Reals, clip: bool, values: Reals, search: Search
+) -> None:
+    """The exact values of policy k at this state."""
+    policy_values(weights, k, 0, weights.shape[1], state, values)
+    note_value(search, k, read_out(values, k, readout, clip, search.q))
+
+
+@part()
+def evaluate_again(
+    k: int, first: int, last: int, weights: Reals, state: Reals, readout: Reals, clip: bool, values: Reals,
+    search: Search,
+) -> None:  # fmt: skip
+    """The values of an evaluated policy after an update of its rows from `first` to `last`.
+
+    A correction by delta s . s' would be cheaper still, but rounds differently: two policies that equal
+    updates have made equal, as happens in front of a wall, would not tie any more.
+    """
+    begin, end = first - first % ROWS_AT_ONCE, -(-last // ROWS_AT_ONCE) * ROWS_AT_ONCE
+    policy_values(weights, k, begin, end, state, values)
+    search.best[k] = read_out(values, k, readout, clip, search.q)
+
+
+@part()
+def best_policy(
+    weights: Reals, state: Reals, readout: Reals, clip: bool, values: Reals, search: Search
+) -> int:
+    """The first policy of largest value; evaluates whatever might be it."""
+    for e in range(gather(search)):
+        k = search.candidates[e]
+        if may_win(search, k):
+            evaluate(k, weights, state, readout, clip, values, search)
+    return winner(search)
 
 
 @part()

@@ -1,4 +1,4 @@
-"""K stored policies of ReLU networks: all of them at one state, and one step of SGD for one of them.
+"""K stored policies of ReLU networks: each of them at a state, and one step of SGD for one of them.
 
 A policy has a network of two hidden layers for each of G groups; its last layer gives U values for each of A
 actions. For policy k and group g, at state s:
@@ -6,14 +6,15 @@ actions. For policy k and group g, at state s:
     h = relu(W_1 s + b_1)      h' = relu(W_2 h + b_2)      value(s, a)_{g,j} = (W_3 h' + b_3)_{a U + j}
 
 **Layout.** Weights are stored input by input, so that a layer adds x_i times a row of weights to all of its
-outputs: no sums across a vector register. The state is shared, so the first layers of all policies are one
-matrix. Network n = k G + g has its own block of rows in W_2 and W_3, and its own block of entries in each
-vector. Functions take whole arrays and where a block begins, because a view of a block costs as much as
-adding a few of its rows. A layer adds four inputs at a time, so their number is padded with zeros to a
-multiple of four; the gradient of padding is 0, so it stays 0.
+outputs (`sfr_fa.kernels.rows`): no sums across a vector register, and inputs that are 0 cost nothing. After
+relu these are more than half. The networks of a policy share its state, so their first layers are one matrix.
+Network n = k G + g has its own block of rows in W_2 and W_3, and its own block of entries in each vector.
+Functions take whole arrays and where a block begins, because a view of a block costs as much as adding a few
+of its rows. Layers are padded with units of zeros to whole vector registers; the gradient of padding is 0, so
+it stays 0.
 
-**Ties.** An output is b + x_0 w_0 + x_1 w_1 + ..., added in this order for every policy, whether it is
-evaluated alone or with all others: equal weights give equal values, bit for bit.
+**Ties.** An output is b + x_0 w_0 + x_1 w_1 + ..., added in this order for every policy: equal weights give
+equal values, bit for bit.
 
 **Projected heads.** Without clipping Q_k(s, a) = sum_{g,j} v_{g,j} value(s, a)_{g,j} is linear in h', with
 weights P_{k,a} = W_3^T v: comparing policies takes A times H_2 products each, however large their cumulant
@@ -31,9 +32,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sfr_fa.kernels.arrays import REASSOCIATE, Reals, padded, part
+from sfr_fa.kernels.arrays import REASSOCIATE, Integers, Reals, padded, part
+from sfr_fa.kernels.rows import LANES, add_rows, list_active
 
-INPUTS_AT_ONCE = 4
 CONTRACT = {"contract"}
 """Fuse x * w + y, but keep the order of sums."""
 
@@ -43,12 +44,14 @@ class NetworkShape(NamedTuple):
 
     policies: int
     groups: int
+    inputs: int
+    """S: entries of a state."""
     units1: int
     """H_1: units of a first layer, padded."""
     units2: int
     """H_2: units of a second layer, padded."""
     outputs: int
-    """H_3 = A U: outputs of a network."""
+    """H_3: outputs of a network, A U, padded."""
 
 
 class Networks(NamedTuple):
@@ -56,7 +59,7 @@ class Networks(NamedTuple):
 
     shape: NetworkShape
     W1: Reals
-    """(state, padded; N H_1)."""
+    """(K S, G H_1)."""
     b1: Reals
     """(N H_1,)."""
     W2: Reals
@@ -78,6 +81,8 @@ class Activations(NamedTuple):
     """(N H_2,)."""
     outputs: Reals
     """(N H_3,): entry n H_3 + a U + j is value(s, a)_{g,j}."""
+    active: Integers
+    """Room for a list of the units that are not 0."""
 
 
 class Gradients(NamedTuple):
@@ -96,11 +101,11 @@ def pack(weights: Sequence[Reals], biases: Sequence[Reals]) -> Networks:
     K, G, H_1, S = weights[0].shape
     dtype = weights[0].dtype
     H_2, H_3 = weights[1].shape[2], weights[2].shape[2]
-    shape = NetworkShape(K, G, padded(H_1, INPUTS_AT_ONCE), padded(H_2, INPUTS_AT_ONCE), H_3)
-    units1, units2, outputs = (K * G * size for size in shape[2:])
+    shape = NetworkShape(K, G, S, padded(H_1, LANES), padded(H_2, LANES), padded(H_3, LANES))
+    units1, units2, outputs = (K * G * size for size in shape[3:])
     networks = Networks(
         shape,
-        W1=np.zeros((padded(S, INPUTS_AT_ONCE), units1), dtype),
+        W1=np.zeros((K * S, G * shape.units1), dtype),
         b1=np.zeros(units1, dtype),
         W2=np.zeros((units1, shape.units2), dtype),
         b2=np.zeros(units2, dtype),
@@ -115,8 +120,8 @@ def pack(weights: Sequence[Reals], biases: Sequence[Reals]) -> Networks:
 
 def unpack(networks: Networks, shapes: Sequence[tuple[int, ...]]) -> list[Reals]:
     """Weights and biases in the shapes that `pack` took: views, without the padding."""
-    K, G = networks.shape.policies, networks.shape.groups
-    W1 = networks.W1.reshape(len(networks.W1), K, G, -1).transpose(1, 2, 0, 3)
+    K, G, S = networks.shape[:3]
+    W1 = networks.W1.reshape(K, S, G, -1).transpose(0, 2, 1, 3)
     W2, W3 = (W.reshape(K, G, -1, W.shape[1]) for W in (networks.W2, networks.W3))
     biases = (b.reshape(K, G, 1, -1) for b in (networks.b1, networks.b2, networks.b3))
     stored = [*(W.transpose(0, 1, 3, 2) for W in (W1, W2, W3)), *biases]
@@ -128,7 +133,13 @@ def unpack(networks: Networks, shapes: Sequence[tuple[int, ...]]) -> list[Reals]
 
 def new_activations(networks: Networks) -> Activations:
     """Room for the activations of all policies."""
-    return Activations(np.zeros_like(networks.b1), np.zeros_like(networks.b2), np.zeros_like(networks.b3))
+    shape = networks.shape
+    return Activations(
+        np.zeros_like(networks.b1),
+        np.zeros_like(networks.b2),
+        np.zeros_like(networks.b3),
+        active=np.zeros(max(shape.units1, shape.units2), np.int64),
+    )
 
 
 def new_gradients(networks: Networks) -> Gradients:
@@ -146,7 +157,7 @@ def new_gradients(networks: Networks) -> Gradients:
 # Indices are unsigned: signed ones may count from the end, and checking for that costs as much as adding.
 
 
-@part()
+@part(inlined=True)
 def copy_block(values: Reals, first: int, copy: Reals, into: int, size: int) -> None:
     """copy[into + o] = values[first + o]."""
     begin, to = np.uintp(first), np.uintp(into)
@@ -154,33 +165,7 @@ def copy_block(values: Reals, first: int, copy: Reals, into: int, size: int) -> 
         copy[to + o] = values[begin + o]
 
 
-@part(fastmath=CONTRACT)
-def add_layer(
-    inputs: Reals, x: int, num_inputs: int, weights: Reals, row: int, column: int,
-    outputs: Reals, y: int, num_outputs: int,
-) -> None:  # fmt: skip
-    """outputs[y + o] += sum_i inputs[x + i] weights[row + i, column + o], one input after another.
-
-    x, row, column and y are where the blocks begin; the number of inputs is a multiple of INPUTS_AT_ONCE.
-    """
-    first_x, first_row, first_column, first_y = np.uintp(x), np.uintp(row), np.uintp(column), np.uintp(y)
-    i, end, one = np.uintp(0), np.uintp(num_inputs), np.uintp(1)
-    while i < end:
-        r_0, j = first_row + i, first_x + i
-        r_1, j_1 = r_0 + one, j + one
-        r_2, j_2 = r_1 + one, j_1 + one
-        r_3, j_3 = r_2 + one, j_2 + one
-        x_0, x_1, x_2, x_3 = inputs[j], inputs[j_1], inputs[j_2], inputs[j_3]
-        for o in range(np.uintp(num_outputs)):
-            w = first_column + o
-            total = outputs[first_y + o] + x_0 * weights[r_0, w]
-            total = total + x_1 * weights[r_1, w]
-            total = total + x_2 * weights[r_2, w]
-            outputs[first_y + o] = total + x_3 * weights[r_3, w]
-        i += np.uintp(INPUTS_AT_ONCE)
-
-
-@part()
+@part(inlined=True)
 def relu(values: Reals, first: int, size: int) -> None:
     """max(0, x) in place, from entry `first` on; NaN stays NaN.
 
@@ -192,46 +177,73 @@ def relu(values: Reals, first: int, size: int) -> None:
         values[o] = half * (values[o] + abs(values[o]))
 
 
-@part()
-def evaluate_hidden(networks: Networks, first: int, last: int, state: Reals, values: Activations) -> None:
-    """Hidden layers of policies first <= k < last at a state; bit for bit the same in any grouping."""
-    shape, hidden1, hidden2 = networks.shape, values.hidden1, values.hidden2
-    H_1, H_2 = shape.units1, shape.units2
-    begin, size = first * shape.groups, (last - first) * shape.groups
-
-    copy_block(networks.b1, begin * H_1, hidden1, begin * H_1, size * H_1)
-    add_layer(state, 0, state.shape[0], networks.W1, 0, begin * H_1, hidden1, begin * H_1, size * H_1)
-    relu(hidden1, begin * H_1, size * H_1)
-
-    copy_block(networks.b2, begin * H_2, hidden2, begin * H_2, size * H_2)
-    for n in range(begin, begin + size):
-        add_layer(hidden1, n * H_1, H_1, networks.W2, n * H_1, 0, hidden2, n * H_2, H_2)
-    relu(hidden2, begin * H_2, size * H_2)
+@part(inlined=True)
+def second_layers(
+    networks: Networks, k: int, hidden1: Reals, x: int, hidden2: Reals, y: int, active: Integers
+) -> None:
+    """h' of policy k, to hidden2[y:], from its h in hidden1[x:]."""
+    G, H_1, H_2 = networks.shape.groups, networks.shape.units1, networks.shape.units2
+    copy_block(networks.b2, k * G * H_2, hidden2, y, G * H_2)
+    for g in range(G):
+        count = list_active(hidden1, x + g * H_1, H_1, active)
+        add_rows(
+            hidden1, x + g * H_1, active, count, networks.W2, (k * G + g) * H_1, 0, hidden2, y + g * H_2, H_2
+        )
+    relu(hidden2, y, G * H_2)
 
 
-@part()
-def evaluate(networks: Networks, first: int, last: int, state: Reals, values: Activations) -> None:
-    """Policies first <= k < last at a state, with all their outputs."""
-    shape, hidden2, outputs = networks.shape, values.hidden2, values.outputs
-    H_2, H_3 = shape.units2, shape.outputs
-    begin, size = first * shape.groups, (last - first) * shape.groups
-    evaluate_hidden(networks, first, last, state, values)
-    copy_block(networks.b3, begin * H_3, outputs, begin * H_3, size * H_3)
-    for n in range(begin, begin + size):
-        add_layer(hidden2, n * H_2, H_2, networks.W3, n * H_2, 0, outputs, n * H_3, H_3)
+@part(inlined=True)
+def last_layers(
+    networks: Networks, k: int, hidden2: Reals, x: int, outputs: Reals, y: int, active: Integers
+) -> None:
+    """All outputs of policy k, to outputs[y:], from its h' in hidden2[x:]."""
+    G, H_2, H_3 = networks.shape.groups, networks.shape.units2, networks.shape.outputs
+    copy_block(networks.b3, k * G * H_3, outputs, y, G * H_3)
+    for g in range(G):
+        count = list_active(hidden2, x + g * H_2, H_2, active)
+        add_rows(
+            hidden2, x + g * H_2, active, count, networks.W3, (k * G + g) * H_2, 0, outputs, y + g * H_3, H_3
+        )
 
 
-@part()
+@part(inlined=True)
+def evaluate_hidden(
+    networks: Networks, k: int, state: Reals, seen: Integers, count: int, values: Activations
+) -> None:
+    """Hidden layers of policy k at a state, of which `seen` lists the `count` entries that are not 0."""
+    shape = networks.shape
+    of_1, of_2 = k * shape.groups * shape.units1, k * shape.groups * shape.units2
+    size = shape.groups * shape.units1
+    copy_block(networks.b1, of_1, values.hidden1, of_1, size)
+    add_rows(state, 0, seen, count, networks.W1, k * shape.inputs, 0, values.hidden1, of_1, size)
+    relu(values.hidden1, of_1, size)
+    second_layers(networks, k, values.hidden1, of_1, values.hidden2, of_2, values.active)
+
+
+@part(inlined=True)
+def evaluate(
+    networks: Networks, k: int, state: Reals, seen: Integers, count: int, values: Activations
+) -> None:
+    """Policy k at a state, with all its outputs."""
+    shape = networks.shape
+    of_2, of_3 = k * shape.groups * shape.units2, k * shape.groups * shape.outputs
+    evaluate_hidden(networks, k, state, seen, count, values)
+    last_layers(networks, k, values.hidden2, of_2, values.outputs, of_3, values.active)
+
+
+@part(fastmath=CONTRACT)
 def action_value(networks: Networks, k: int, action: int, values: Activations, value: Reals) -> None:
     """value_k(s, a) of one action, (D,), from the hidden layers: the same sums as in `evaluate`."""
     shape, U = networks.shape, value.shape[0] // networks.shape.groups
+    column, width = np.uintp(action * U), np.uintp(U)
     for g in range(shape.groups):
-        n = k * shape.groups + g
+        n, of_g = k * shape.groups + g, np.uintp(g * U)
         copy_block(networks.b3, n * shape.outputs + action * U, value, g * U, U)
-        add_layer(
-            values.hidden2, n * shape.units2, shape.units2, networks.W3, n * shape.units2, action * U,
-            value, g * U, U,
-        )  # fmt: skip
+        for h in range(np.uintp(n * shape.units2), np.uintp((n + 1) * shape.units2)):
+            x = values.hidden2[h]
+            if x != 0:
+                for j in range(width):
+                    value[of_g + j] += x * networks.W3[h, column + j]
 
 
 # --- Readout --------------------------------------------------------------------------------------
@@ -272,14 +284,13 @@ def project(networks: Networks, k: int, action: int, readout: Reals, heads: Real
     biases[k, action] = bias
 
 
-@part()
+@part(inlined=True)
 def read_projection(
-    values: Activations, shape: NetworkShape, k: int, heads: Reals, biases: Reals, q: Reals
+    hidden2: Reals, x: int, size: int, k: int, heads: Reals, biases: Reals, q: Reals, row: int
 ) -> None:
-    """q[k, a] = P_{k,a} . h' + p_{k,a}: the networks of a policy lie side by side."""
-    size = shape.groups * shape.units2
+    """q[row, a] = P_{k,a} . h' + p_{k,a}, h' in hidden2[x:]; the networks of a policy lie side by side."""
     for a in range(q.shape[1]):
-        q[k, a] = biases[k, a] + row_product(heads, a, k * size, values.hidden2, k * size, size)
+        q[row, a] = biases[k, a] + row_product(heads, a, k * size, hidden2, x, size)
 
 
 @part()
@@ -296,23 +307,24 @@ def spread_readout(readout: Reals, shape: NetworkShape, num_actions: int, k: int
 @part(fastmath=CONTRACT)
 def read_out(
     outputs: Reals,
+    x: int,
     shape: NetworkShape,
-    k: int,
     spread: Reals,
     i: int,
     floor: float,
+    U: int,
     total: Reals,
     q: Reals,
     row: int,
 ) -> None:
-    """q[row, a] = sum_{g,j} v_{g,j} max(floor, value_k(s, a)_{g,j}) with v of policy i.
+    """q[row, a] = sum_{g,j} v_{g,j} max(floor, value(s, a)_{g,j}) with v of policy i, values in outputs[x:].
 
     A floor of minus infinity clips nothing. `total`, as wide as the outputs of a group, is scratch: first the
     sum over g, then the one over j.
     """
     zero, lowest = q.dtype.type(0), q.dtype.type(floor)
     width, into = np.uintp(shape.outputs), np.uintp(row)
-    of_k, of_i = np.uintp(k * shape.groups) * width, np.uintp(i * shape.groups) * width
+    of_k, of_i = np.uintp(x), np.uintp(i * shape.groups) * width
     for o in range(width):
         total[o] = zero
     for _ in range(shape.groups):
@@ -321,11 +333,10 @@ def read_out(
             total[o] += spread[of_i + o] * (lowest if value < lowest else value)
         of_k += width
         of_i += width
-    U = width // np.uintp(q.shape[1])
     for a in range(np.uintp(q.shape[1])):
         of_action = zero
-        for j in range(U):
-            of_action += total[a * U + j]
+        for o in range(a * np.uintp(U), (a + np.uintp(1)) * np.uintp(U)):
+            of_action += total[o]
         q[into, a] = of_action
 
 
@@ -407,6 +418,6 @@ def descend(
             networks.b3[n * H_3 + column + j] += d3[of_3 + j]
         add_outer(values.hidden2, m * H_2, H_2, d3, of_3, U, networks.W3, n * H_2, column)
         add_outer(values.hidden1, m * H_1, H_1, d2, of_2, H_2, networks.W2, n * H_1, 0)
-    add_outer(state, 0, state.shape[0], d1, 0, G * H_1, networks.W1, 0, k * G * H_1)
+    add_outer(state, 0, shape.inputs, d1, 0, G * H_1, networks.W1, k * shape.inputs, 0)
     add_block(d1, networks.b1, k * G * H_1, G * H_1)
     add_block(d2, networks.b2, k * G * H_2, G * H_2)

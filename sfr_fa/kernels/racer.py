@@ -26,6 +26,10 @@ class RacerWorld(NamedTuple):
     sigma: float
     angle_centres: FloatArray
     angle_sigma: float
+    cells: int
+    """Cells of GPI's filter along each axis..."""
+    angle_cells: int
+    """... and of the orientation."""
     pose: FloatArray
     """(3,): x, y and orientation."""
     codes: FloatArray
@@ -38,6 +42,8 @@ class RacerWorld(NamedTuple):
         sigma: float,
         angle_centres: FloatArray,
         angle_sigma: float,
+        cells: int,
+        angle_cells: int,
     ) -> RacerWorld:
         """The racer is in the middle until a reset."""
         return RacerWorld(
@@ -46,6 +52,8 @@ class RacerWorld(NamedTuple):
             float(sigma),
             np.array(angle_centres),
             float(angle_sigma),
+            cells,
+            angle_cells,
             pose=np.array([0.5, 0.5, 0.0]),
             codes=np.zeros((2, len(centres))),
         )
@@ -72,6 +80,13 @@ class RacerWorld(NamedTuple):
         write_circle_code(self.pose[1], centres, 1.0, self.sigma, codes[1])
         write_product_code(codes, state)
         write_circle_code(self.pose[2], self.angle_centres, 2 * math.pi, self.angle_sigma, state[n * n :])
+
+    def cell(self) -> int:
+        """Along the orientation first, then along y."""
+        pose, cells, angles = self.pose, self.cells, self.angle_cells
+        of_x, of_y = min(int(pose[0] * cells), cells - 1), min(int(pose[1] * cells), cells - 1)
+        of_angle = min(int((pose[2] + math.pi) / (2 * math.pi) * angles), angles - 1)
+        return (of_x * cells + of_y) * angles + of_angle
 
     def features(self, phi: Reals) -> None:
         """Torus distances to the markers."""

@@ -36,8 +36,7 @@ import numpy as np
 from numba import types
 from numba.extending import overload_method, register_jitable
 
-from sfr_fa.kernels.arrays import FOR_PYTHON_ONLY, PART, Reals
-from sfr_fa.kernels.linking import InlinedCompiler
+from sfr_fa.kernels.arrays import FOR_PYTHON_ONLY, INLINED, PART, Reals
 
 
 class Moves(Protocol):
@@ -105,7 +104,7 @@ def compile_methods(protocol: type, called: Collection[str] = ()) -> None:
 
         # Numba reads the parameters of the call from here.
         method_of.__signature__ = inspect.signature(stub)  # type: ignore[attr-defined]
-        options = PART if name in called else {**PART, "pipeline_class": InlinedCompiler}
+        options = PART if name in called else INLINED
         register: Any = overload_method
         register(types.BaseNamedTuple, name, strict=False, jit_options=options)(method_of)
 
