@@ -76,8 +76,10 @@ class Options:
     """The same with OAR."""
     cluster_options: Annotated[tuple[str, ...], tyro.conf.arg(metavar="KEY=VALUE ...")] = ()
     """For dask-jobqueue, such as queue=long walltime=12:00:00 memory=4GB; lists as JSON."""
+    settings: tuple[str, ...] = ()
+    """Only these settings, by name; all others remain to be done."""
     agents: tuple[str, ...] = ()
-    """Only these agents, by label; all others remain to be done."""
+    """Only these agents, by label."""
     learning_rates: tuple[float, ...] = ()
     """Only agents with these rates alpha, for instance to run the best of a grid in all repetitions."""
     repetitions: tuple[int, ...] = ()
@@ -118,9 +120,14 @@ class Options:
 
     def chosen(self, config: ExperimentConfig) -> tuple[Trial, ...]:
         """The trials to be run."""
-        for agent in self.agents:
-            if agent not in config.labels:
-                raise InputError(f"{config.name} has no agent {agent!r}; it has {', '.join(config.labels)}")
+        settings = [part.setting.name for part in config.parts]
+        for kind, asked, there in (
+            ("setting", self.settings, settings),
+            ("agent", self.agents, config.labels),
+        ):
+            for name in asked:
+                if name not in there:
+                    raise InputError(f"{config.name} has no {kind} {name!r}; it has {', '.join(there)}")
         # Compared as tables print them: nobody types all digits of numpy.logspace.
         rates = {rate_text(rate) for rate in self.learning_rates}
         known_rates = {rate_text(agent.learning_rate) for part in config.parts for agent in part.agents}
@@ -138,12 +145,15 @@ class Options:
         chosen = tuple(
             trial
             for trial in config.trials(self.profile)
-            if (not self.agents or trial.agent.label in self.agents)
+            if (not self.settings or trial.setting.name in self.settings)
+            and (not self.agents or trial.agent.label in self.agents)
             and (not rates or rate_text(trial.agent.learning_rate) in rates)
             and (not self.repetitions or trial.repetition in self.repetitions)
         )
         if not chosen:
-            raise InputError(f"{config.name} has no trial with all of these agents, rates and repetitions")
+            raise InputError(
+                f"{config.name} has no trial with all of these settings, agents, rates and repetitions"
+            )
         return chosen
 
     def cluster_keywords(self) -> dict[str, Any]:

@@ -49,6 +49,10 @@ from sfr_fa.tasks import GaussianTask, LinearTask, ProductTask, Task, check_task
 from sfr_theory.errors import InputError
 
 Array = NDArray[Any]
+FILTER_FROM = 8
+"""With fewer stored policies full GPI is faster than the filter of linear values..."""
+FILTER_NETWORKS_FROM = 3
+"""... or that of networks."""
 AT_ONCE = 64
 """So many policies are compared at a time: they fit into a cache."""
 
@@ -87,9 +91,6 @@ class Family(Protocol):
 class LinearFamily:
     """`LinearPerAction`."""
 
-    filter_from = 8
-    """With fewer stored policies full GPI is faster than the filter."""
-
     def __init__(self, agent: GpiAgent, blocks: Sequence[Block]) -> None:
         self.agent, self.feature_dtype = agent, agent.numpy_dtype
         # Its tables are of one code; all other entries are taken as they are, and should change rarely.
@@ -106,7 +107,7 @@ class LinearFamily:
         before: LinearValues | None = None,
     ) -> LinearValues:
         agent = self.agent
-        bases = self.bases if len(policies) >= self.filter_from else self.bases[:0]
+        bases = self.bases if len(policies) >= FILTER_FROM else self.bases[:0]
         stored = agent.policies.parameters["weight"].numpy()
         theta, changed = self._copied(stored, policies, before)
         return LinearValues.new(
@@ -158,9 +159,6 @@ class LinearFamily:
 class NetworkFamily:
     """`FeatureSubnetworks` with two hidden layers."""
 
-    filter_from = 3
-    """With fewer stored policies there is nothing to gain."""
-
     def __init__(self, agent: GpiAgent, blocks: Sequence[Block]) -> None:
         self.agent, self.reward_dtype = agent, agent.numpy_dtype
         self.feature_dtype = np.dtype(np.float64)
@@ -186,7 +184,7 @@ class NetworkFamily:
             floor=0.0 if agent.clip is clip_at_zero else -math.inf,
             head=_head_rate(agent),
             projects=_is_linear_in_values(agent),
-            boxes=self.boxes if len(policies) >= self.filter_from else (),
+            boxes=self.boxes if len(policies) >= FILTER_NETWORKS_FROM else (),
         )
 
     def unpack(self, values: NetworkValues, learned: Array) -> None:

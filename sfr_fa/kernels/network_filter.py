@@ -315,7 +315,7 @@ def spread(zonotope: Zonotope, around: Reals) -> None:
 
 @part(fastmath=REASSOCIATE)
 def rectify(zonotope: Zonotope, eta: float, smallest: float, around: Reals) -> None:
-    """relu of all units, with what the rounding of this layer and of the next one adds; `around` is scratch."""
+    """relu of all units, with what rounding adds in this layer and in the next one; `around` is scratch."""
     columns, margins = zonotope.columns, zonotope.margins
     units = np.uintp(margins.shape[0])
     half = margins.dtype.type(0.5)

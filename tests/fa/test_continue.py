@@ -12,7 +12,7 @@ from sfr_fa.agents import FeatureSubnetworks, make_agent, no_clip
 from sfr_fa.agents.checkpoint import write_checkpoint
 from sfr_fa.agents.gpi_policies import Recent
 from sfr_fa.engines import ENGINES, EpisodeLimit, make_engine
-from sfr_fa.engines.compiled import FILTER_FROM
+from sfr_fa.engines.packing import FILTER_FROM
 from sfr_fa.environments.object_collection import ObjectCollection
 from sfr_fa.feature_spaces import DiscreteFeatures
 from sfr_fa.tasks import LinearTask, sample_linear_task

@@ -26,7 +26,7 @@ from sfr_fa.agents import (
 )
 from sfr_fa.agents.gpi_policies import Nearest, Random, Recent
 from sfr_fa.engines import ENGINES, EpisodeLimit, Streams, make_engine
-from sfr_fa.engines.compiled import FILTER_FROM
+from sfr_fa.engines.packing import FILTER_FROM
 from sfr_fa.engines.reference import retraced
 from sfr_fa.environments.layouts import OBJECT_COLLECTION_LAYOUT, ObjectLayout
 from sfr_fa.environments.object_collection import ObjectCollection, ObjectCollectionBarreto

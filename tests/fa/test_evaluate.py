@@ -10,7 +10,7 @@ import torch
 from examples.own_world import environment as keys_and_doors
 from sfr_fa.agents.gpi_policies import Recent
 from sfr_fa.engines import ENGINES, EpisodeLimit, make_engine
-from sfr_fa.engines.compiled import FILTER_FROM
+from sfr_fa.engines.packing import FILTER_FROM
 from sfr_fa.environments.adapters import WithFeatures
 from sfr_fa.environments.object_collection import ObjectCollection, ObjectCollectionBarreto
 from sfr_fa.feature_spaces import DiscreteFeatures

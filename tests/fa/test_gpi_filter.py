@@ -6,11 +6,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfr_fa.engines.compiled import FILTER_FROM
+from sfr_fa.engines.packing import FILTER_FROM
 from sfr_fa.environments.object_collection import ObjectCollection
 from sfr_fa.kernels import gpi_filter
-from sfr_fa.kernels.gpi import best_policy, evaluate, new_search
-from sfr_fa.kernels.linear_values import LinearValues
+from sfr_fa.kernels.cells import directions
+from sfr_fa.kernels.gpi import LANES, new_search, note_tops
+from sfr_fa.kernels.linear_values import LinearValues, best_policy, evaluate
 from sfr_fa.kernels.object_collection import move_to
 from sfr_fa.tasks import TableTask
 from tests.fa.engine_checks import compiled, engine_of, next_task, set_policies, weights_of
@@ -18,7 +19,7 @@ from tests.fa.engine_checks import compiled, engine_of, next_task, set_policies,
 A, M, P, S, PADDED = 4, 12, 100, 113, 128
 PLACE = (0.3, 0.42)
 ENVIRONMENT = ObjectCollection()
-BASES = ENVIRONMENT.cell_bases()
+BASES = directions(*ENVIRONMENT.coded_blocks())[:, : gpi_filter.RANK]
 
 
 class Policies:
@@ -45,18 +46,19 @@ class Policies:
         world.memory[:] = memory
         world.encode(state)
         K = len(self.weights)
-        search = new_search(K, self.weights.shape[1], A, self.dtype)
+        search, values = new_search(K, A, self.dtype), np.zeros(self.weights.shape[:2], self.dtype)
         readout = readout.astype(self.dtype)
         if not np.array_equal(readout, self.readout):
             self.readout = readout
             compiled(gpi_filter.note_readout)(self.tables, readout)
         compiled(gpi_filter.bound_policies)(
-            self.tables, self.weights, world.cell(), state, readout, search.bound, search.tops
+            self.tables, self.weights, world.cell(), state, readout, search.bound
         )
+        compiled(note_tops)(search.bound, search.tops)
         bound = search.bound[:K].copy()
-        np.testing.assert_array_equal(search.tops, search.bound.reshape(gpi_filter.LANES, -1).max(axis=0))
+        np.testing.assert_array_equal(search.tops, search.bound.reshape(LANES, -1).max(axis=0))
         for k in range(K):
-            compiled(evaluate)(k, self.weights, state, readout, self.clip, search)
+            compiled(evaluate)(k, self.weights, state, readout, self.clip, values, search)
         return bound, search.best.copy()
 
 
@@ -182,8 +184,8 @@ def test_a_table_errs_by_half_a_quantum_and_the_bound_counts_it():
     half = np.einsum("d,j,daj->a", np.abs(v), np.abs(c), tables.quantum[g]) / 2
     assert (half < halves).all()
     assert (halves < 1.05 * half).all()
-    bound, tops = np.zeros(L), np.zeros(L // gpi_filter.LANES)
-    compiled(gpi_filter.best_action)(totals.reshape(A, L), halves, bound, tops)
+    bound = np.zeros(L)
+    compiled(gpi_filter.best_action)(totals.reshape(A, L), halves, bound)
     np.testing.assert_allclose(bound[:20], (expected + halves[:, None]).max(axis=0))
 
 
@@ -295,9 +297,9 @@ def test_the_first_of_tied_policies_wins_whoever_is_evaluated_first():
     state, readout = np.zeros(PADDED), np.ones(1)
     state[112] = 1.0
     for evaluated_first in range(9):
-        search = new_search(9, A, A, np.dtype(np.float64))
-        compiled(evaluate)(evaluated_first, weights, state, readout, False, search)
-        assert compiled(best_policy)(weights, state, readout, False, search) == 2
+        search, values = new_search(9, A, np.dtype(np.float64)), np.zeros((9, A))
+        compiled(evaluate)(evaluated_first, weights, state, readout, False, values, search)
+        assert compiled(best_policy)(weights, state, readout, False, values, search) == 2
 
 
 # --- Whole tasks ------------------------------------------------------------------------------------
@@ -431,7 +433,7 @@ def test_policies_are_compared_by_what_they_hold():
         engine.agent.policies.parameters["weight"].numpy()[k, 2, 1, 5] += 1e-3
         agent, before = engine.agent, engine._last
         readouts = before.readouts
-        values = engine.family.pack(agent.participants, readouts, 1, engine.bases, before)
+        values = engine.family.pack(agent.participants, readouts, 1, before)
         assert values.changed.tolist() == [k, 150]
         weights = weights_of(engine)
         np.testing.assert_array_equal(values.theta[..., :S].reshape(weights.shape), weights)

@@ -8,7 +8,7 @@ import pytest
 from examples.own_world import environment as keys_and_doors
 from sfr_fa.agents import FeatureSubnetworks
 from sfr_fa.engines import ENGINES, EpisodeLimit, compiled
-from sfr_fa.engines.compiled import FILTER_FROM
+from sfr_fa.engines.packing import FILTER_FROM
 from sfr_fa.feature_codes import CellCode, FourierCode
 from sfr_fa.kernels.loop import run_task
 from sfr_fa.kernels.racer import RacerWorld

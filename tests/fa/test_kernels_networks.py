@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sfr_fa.agents import FeatureSubnetworks, ValueShape
 from sfr_fa.environments.layouts import RACER_LAYOUT
 from sfr_fa.kernels import mlp
-from sfr_fa.kernels.network_values import NetworkValues, best_row
+from sfr_fa.kernels.network_values import NetworkValues
 from tests.fa.engine_checks import compiled
 
 SHAPES = st.sampled_from([(1, 1, 20, 20), (3, 1, 20, 20), (3, 11, 20, 20), (2, 5, 7, 9), (6, 3, 12, 4)])
@@ -38,25 +38,30 @@ def a_state(dtype, rng):
     return RACER_LAYOUT.state_at(x, y, angle).astype(dtype)
 
 
+def evaluate_all(networks, state, values, of=compiled):
+    seen = np.flatnonzero(state)
+    for k in range(networks.shape.policies):
+        of(mlp.evaluate)(networks, k, state, seen, len(seen), values)
+
+
 @given(policies=st.integers(2, 40), shape=SHAPES, dtype=DTYPES, seed=SEEDS)
 @settings(max_examples=25)
 def test_equal_policies_have_equal_values_to_the_bit(policies, shape, dtype, seed):
-    """Whatever their place, evaluated with the others or alone, so that the first of copies wins."""
+    """Whatever their place, so that the first of copies wins."""
     networks = drawn_networks(1, shape, dtype, seed, copies=policies)
     state = a_state(dtype, np.random.default_rng(seed))
-    values, alone = mlp.new_activations(networks), mlp.new_activations(networks)
-    compiled(mlp.evaluate)(networks, 0, networks.shape.policies, state, values)
+    values = mlp.new_activations(networks)
+    evaluate_all(networks, state, values)
     readout = np.random.default_rng(seed).normal(size=shape[0] * shape[1]).astype(dtype)
     spread, total = np.zeros_like(networks.b3), np.zeros(networks.shape.outputs, dtype)
     compiled(mlp.spread_readout)(readout, networks.shape, 3, 0, spread)
-    q = np.zeros((policies, 3), dtype)
+    q, size = np.zeros((policies, 3), dtype), len(networks.b3) // policies
     for k in range(policies):
-        compiled(mlp.evaluate)(networks, k, k + 1, state, alone)
-        compiled(mlp.read_out)(values.outputs, networks.shape, k, spread, 0, 0.0, total, q, k)
-    np.testing.assert_array_equal(alone.outputs, values.outputs)
+        compiled(mlp.read_out)(
+            values.outputs, k * size, networks.shape, spread, 0, 0.0, shape[1], total, q, k
+        )
     for of_policies in (values.outputs.reshape(policies, -1), q):
         np.testing.assert_array_equal(of_policies, np.broadcast_to(of_policies[:1], of_policies.shape))
-    assert compiled(best_row)(q) == 0
 
 
 @given(policies=st.integers(1, 5), shape=SHAPES, dtype=DTYPES, seed=SEEDS)
@@ -67,27 +72,21 @@ def test_projected_heads_read_what_all_outputs_say(policies, shape, dtype, seed)
     rng = np.random.default_rng(seed)
     state, readout = a_state(dtype, rng), rng.normal(size=G * U).astype(dtype)
     values = mlp.new_activations(networks)
-    compiled(mlp.evaluate)(networks, 0, networks.shape.policies, state, values)
+    evaluate_all(networks, state, values)
     heads, biases = np.zeros((3, len(networks.b2)), dtype), np.zeros((2 * policies, 3), dtype)
     q, value = np.zeros((2 * policies, 3), dtype), np.zeros(G * U, dtype)
-    outputs = values.outputs.reshape(2 * policies, G, 3, U)
+    outputs = values.outputs.reshape(2 * policies, G, -1)[..., : 3 * U].reshape(2 * policies, G, 3, U)
+    size = len(networks.b2) // (2 * policies)
     for k in range(2 * policies):
         for a in range(3):
             compiled(mlp.project)(networks, k, a, readout, heads, biases)
             compiled(mlp.action_value)(networks, k, a, values, value)
             np.testing.assert_array_equal(value.reshape(G, U), outputs[k, :, a])
-        compiled(mlp.read_projection)(values, networks.shape, k, heads, biases, q)
+        compiled(mlp.read_projection)(values.hidden2, k * size, size, k, heads, biases, q, k)
     expected = np.einsum("kgaj,gj->ka", outputs.astype(float), readout.reshape(G, U).astype(float))
     tolerance = 200 * np.finfo(dtype).eps * max(1.0, np.abs(outputs).max()) * np.abs(readout).sum()
     np.testing.assert_allclose(q, expected, rtol=0, atol=tolerance)
     np.testing.assert_array_equal(q[:policies], q[policies:])
-
-
-@given(K=st.integers(1, 6), seed=SEEDS)
-def test_the_first_of_the_best_policies_wins(K, seed):
-    """Few different numbers, so that most draws have ties."""
-    q = np.random.default_rng(seed).integers(0, 3, (K, 3)).astype(np.float32)
-    assert compiled(best_row)(q) == int(q.argmax()) // 3
 
 
 def test_not_a_number_passes_through_the_layers():
@@ -113,9 +112,14 @@ def test_values_and_a_step_of_sgd_are_those_of_torch(shape):
     networks = mlp.pack(before[:3], before[3:])
     values, gradients = mlp.new_activations(networks), mlp.new_gradients(networks)
     state, k, action, rate = a_state(np.float64, rng), 1, 2, 0.3
-    mlp.evaluate(networks, 0, 3, state, values)
+    evaluate_all(networks, state, values, of=lambda function: function)
     outputs = [module(torch.from_numpy(state)[None])[0] for module in modules]
-    ours = values.outputs.reshape(3, G, 3, U).transpose(0, 2, 1, 3).reshape(3, 3, G * U)
+    ours = (
+        values.outputs.reshape(3, G, -1)[..., : 3 * U]
+        .reshape(3, G, 3, U)
+        .transpose(0, 2, 1, 3)
+        .reshape(3, 3, G * U)
+    )
     np.testing.assert_allclose(ours, torch.stack(outputs).detach().numpy().reshape(ours.shape), atol=1e-13)
 
     target = rng.normal(size=G * U)
@@ -134,12 +138,12 @@ def test_values_and_a_step_of_sgd_are_those_of_torch(shape):
 def test_readout_clips_where_it_is_told(floor):
     """The values of policy 1 with the readout of policy 2."""
     rng = np.random.default_rng(13)
-    shape = mlp.NetworkShape(policies=3, groups=3, units1=4, units2=4, outputs=33)
-    outputs, readout = rng.normal(size=(3, 3, 33)), rng.normal(size=33)
-    spread, total, q = np.zeros(3 * 3 * 33), np.zeros(33), np.zeros((1, 3))
+    shape = mlp.NetworkShape(policies=3, groups=3, inputs=1, units1=8, units2=8, outputs=40)
+    outputs, readout = rng.normal(size=(3, 3, 40)), rng.normal(size=33)
+    spread, total, q = np.zeros(3 * 3 * 40), np.zeros(40), np.zeros((1, 3))
     mlp.spread_readout(readout, shape, 3, 2, spread)
-    mlp.read_out(outputs.ravel(), shape, 1, spread, 2, floor, total, q, 0)
-    values = outputs[1].reshape(3, 3, 11).transpose(1, 0, 2).reshape(3, 33)
+    mlp.read_out(outputs.ravel(), 3 * 40, shape, spread, 2, floor, 11, total, q, 0)
+    values = outputs[1, :, :33].reshape(3, 3, 11).transpose(1, 0, 2).reshape(3, 33)
     np.testing.assert_allclose(q[0], np.maximum(values, floor) @ readout, atol=1e-13)
 
 
