@@ -132,8 +132,8 @@ class Options:
         rates = {rate_text(rate) for rate in self.learning_rates}
         known_rates = {rate_text(agent.learning_rate) for part in config.parts for agent in part.agents}
         for rate in rates - known_rates:
-            there = ", ".join(sorted(known_rates))
-            raise InputError(f"{config.name} has no learning rate {rate}; it has {there}")
+            found = ", ".join(sorted(known_rates))
+            raise InputError(f"{config.name} has no learning rate {rate}; it has {found}")
         count = config.profile(self.profile).repetitions
         for repetition in self.repetitions:
             if not 0 <= repetition < count:

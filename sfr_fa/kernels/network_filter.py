@@ -65,8 +65,12 @@ class Zonotope(NamedTuple):
 class NetworkFilter(NamedTuple):
     """Bounds of K policies, and how they are made; without blocks it is switched off."""
 
+    visits_needed: int
+    """VISITS, ..."""
+    patience: int
+    """... PATIENCE, ..."""
     eta: float
-    """Of rounding..."""
+    """... of rounding..."""
     smallest: float
     """... and of what underflows."""
     blocks: Integers
@@ -141,6 +145,8 @@ def new_network_filter(
         return Zonotope(np.zeros((1 + R) * units, dtype), np.zeros(units, dtype))
 
     return NetworkFilter(
+        visits_needed=VISITS,
+        patience=PATIENCE,
         eta=dtype.type(SLACK * float(np.finfo(dtype).eps) / 2 * (2 * terms + 3 * R + 16)),
         smallest=dtype.type(np.sqrt(np.finfo(dtype).tiny)),
         blocks=np.stack([firsts, sizes, ranks, cells, offsets], axis=1),
@@ -494,12 +500,12 @@ def bound_networks(
     tables.visits[cell] += 1
     for k in range(K):
         bound[k] = np.inf
-    if tables.visits[cell] < VISITS or not locate(tables, cell, state):
+    if tables.visits[cell] < tables.visits_needed or not locate(tables, cell, state):
         return
     for k in range(K - 1):
         if bounded[cell, k] == versions[k]:
             bound[k] = bounds[cell, k]
-        elif k != c and now - tables.learned_at[k] >= PATIENCE:
+        elif k != c and now - tables.learned_at[k] >= tables.patience:
             bounds[cell, k] = bound_cell(tables, networks, k, readout, clips, projects, heads, head_biases)
             bounded[cell, k] = versions[k]
             bound[k] = bounds[cell, k]

@@ -418,8 +418,8 @@ assert numba.config.DISABLE_JIT
 from tests.fa.engine_checks import walk_both
 for agent in ("Q", "SF", "SFR-R (MLP)", "MB SFR-R", "CSFR-h"):
     walk_both(agent, steps=(3, 2))
-from sfr_fa.engines import compiled
-compiled.FILTER_FROM = 3  # the filter, in reasonable time
+from sfr_fa.engines import packing
+packing.FILTER_FROM = 3  # the filter, in reasonable time
 results, _ = walk_both("SFR", steps=[2] * 6)
 print("walked", len(results))
 """
