@@ -44,7 +44,7 @@ import numpy as np
 from sfr_fa.kernels.arrays import REASSOCIATE, Integers, Reals, part
 from sfr_fa.kernels.cells import Boxes
 from sfr_fa.kernels.mlp import Networks
-from sfr_fa.kernels.rows import add_rows, list_active
+from sfr_fa.kernels.rows import add_absolute_rows, add_rows, add_rows_for_three, list_active
 
 VISITS = 4
 PATIENCE = 1000
@@ -332,7 +332,8 @@ def rectify(zonotope: Zonotope, eta: float, smallest: float, around: Reals) -> N
         low, high = x - around[i] - margin, x + around[i] + margin
         # 1 if low >= 0, 0 if high <= 0, without a branch. What is not a number stays so.
         below, above = half * (low - abs(low)), half * (high + abs(high))
-        slope = above / max(above - below, smallest)
+        # Not a plain division, which would look for a divisor of 0 and keep the loop from being vectorised.
+        slope = np.divide(above, above - below + smallest)
         lift = -half * slope * below
         x = slope * x + lift
         margin = slope * margin + lift
@@ -356,28 +357,21 @@ def apply_layer(
     for o in range(np.uintp(size)):
         result.columns[np.uintp(into) + o] = biases[np.uintp(bias) + o]
         result.margins[np.uintp(into) + o] = eta * abs(biases[np.uintp(bias) + o])
-    for j in range(columns.shape[0] // inputs):
-        if j > 0:
-            for o in range(np.uintp(j * outputs + into), np.uintp(j * outputs + into + size)):
-                result.columns[o] = 0
+    many = columns.shape[0] // inputs
+    for j in range(1, many):
+        for o in range(np.uintp(j * outputs + into), np.uintp(j * outputs + into + size)):
+            result.columns[o] = 0
+    for j in range(0, many - 2, 3):
+        add_rows_for_three(
+            columns, j * inputs + begin, inputs, active, count, weights, row,
+            result.columns, j * outputs + into, outputs, size,
+        )  # fmt: skip
+    for j in range(many - many % 3, many):
         add_rows(
             columns, j * inputs + begin, active, count, weights, row, 0,
             result.columns, j * outputs + into, size,
         )  # fmt: skip
-    add_absolute_rows(margins, begin, active, count, weights, row, result.margins, into, size)
-
-
-@part(fastmath=REASSOCIATE)
-def add_absolute_rows(
-    inputs: Reals, x: int, active: Integers, count: int, weights: Reals, row: int,
-    outputs: Reals, y: int, size: int,
-) -> None:  # fmt: skip
-    """outputs[y + o] += sum_e inputs[x + a_e] |weights[row + a_e, o]|."""
-    for e in range(count):
-        a = np.uintp(active[e])
-        number, r, first = inputs[np.uintp(x) + a], np.uintp(row) + a, np.uintp(y)
-        for o in range(np.uintp(size)):
-            outputs[first + o] += number * abs(weights[r, o])
+    add_absolute_rows(margins, begin, active, count, weights, row, 0, result.margins, into, size)
 
 
 @part(fastmath=REASSOCIATE)

@@ -7,7 +7,7 @@ what comes out depends on the numbers only, and not on where they are or on what
 
 Written as loops, a compiler stores all sums after every few rows and reads them back, which takes most of the
 time for rows of some twenty numbers. In compiled code sums therefore stay in vector registers until all rows
-are added: `_add_rows` says so to LLVM.
+are added: `_sums` says so to LLVM.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from sfr_fa.kernels.arrays import INLINED, Integers, Reals, part
 
 LANES = 8
 """The length of a row is a multiple of this: a vector register of float32."""
-REGISTERS = (8, 4, 3, 2, 1)
-"""So many vectors of sums are kept at a time, as many as there are left."""
+REGISTERS = {1: (8, 4, 3, 2, 1), 3: (4, 3, 2, 1)}
+"""How many vectors of sums are kept at a time: for one vector of inputs, or for three."""
 CONTRACT = ("contract",)
 
 
@@ -52,8 +52,28 @@ def add_rows(
         outputs[y : y + size] += inputs[x + a] * weights[row + a, column : column + size]
 
 
+def add_absolute_rows(
+    inputs: Reals, x: int, active: Integers, count: int, weights: Reals, row: int, column: int,
+    outputs: Reals, y: int, size: int,
+) -> None:  # fmt: skip
+    """`add_rows` with |W| in place of W."""
+    add_rows(inputs, x, active, count, abs(weights), row, column, outputs, y, size)
+
+
+def add_rows_for_three(
+    inputs: Reals, x: int, apart: int, active: Integers, count: int, weights: Reals, row: int,
+    outputs: Reals, y: int, results_apart: int, size: int,
+) -> None:  # fmt: skip
+    """`add_rows` for inputs from x, x + apart and x + 2 apart on; outputs are `results_apart` of each other.
+
+    Each row is read once, not three times.
+    """
+    for c in range(3):
+        add_rows(inputs, x + c * apart, active, count, weights, row, 0, outputs, y + c * results_apart, size)
+
+
 @overload(add_rows, jit_options=INLINED)  # type: ignore[arg-type]
-def _(
+def _one(
     inputs: Any, x: Any, active: Any, count: Any, weights: Any, row: Any, column: Any,
     outputs: Any, y: Any, size: Any,
 ) -> Any:  # fmt: skip
@@ -61,67 +81,116 @@ def _(
         inputs: Any, x: Any, active: Any, count: Any, weights: Any, row: Any, column: Any,
         outputs: Any, y: Any, size: Any,
     ) -> Any:  # fmt: skip
-        _add_rows(  # type: ignore[call-arg]
-            inputs, np.intp(x), active, np.intp(count), weights, np.intp(row), np.intp(column),
-            outputs, np.intp(y), np.intp(size),
+        _add_to_one(  # type: ignore[call-arg]
+            inputs, np.intp(x), np.intp(0), active, np.intp(count), weights, np.intp(row), np.intp(column),
+            outputs, np.intp(y), np.intp(0), np.intp(size),
         )  # fmt: skip
 
     return compiled
 
 
-@intrinsic
-def _add_rows(
-    typing_context: Any, inputs: Any, x: Any, active: Any, count: Any, weights: Any, row: Any, column: Any,
+@overload(add_absolute_rows, jit_options=INLINED)  # type: ignore[arg-type]
+def _absolute(
+    inputs: Any, x: Any, active: Any, count: Any, weights: Any, row: Any, column: Any,
     outputs: Any, y: Any, size: Any,
 ) -> Any:  # fmt: skip
-    """`add_rows` in LLVM's terms; arrays are contiguous."""
-    signature = types.void(inputs, x, active, count, weights, row, column, outputs, y, size)
+    def compiled(
+        inputs: Any, x: Any, active: Any, count: Any, weights: Any, row: Any, column: Any,
+        outputs: Any, y: Any, size: Any,
+    ) -> Any:  # fmt: skip
+        _add_absolutely(  # type: ignore[call-arg]
+            inputs, np.intp(x), np.intp(0), active, np.intp(count), weights, np.intp(row), np.intp(column),
+            outputs, np.intp(y), np.intp(0), np.intp(size),
+        )  # fmt: skip
+
+    return compiled
+
+
+@overload(add_rows_for_three, jit_options=INLINED)  # type: ignore[arg-type]
+def _three(
+    inputs: Any, x: Any, apart: Any, active: Any, count: Any, weights: Any, row: Any,
+    outputs: Any, y: Any, results_apart: Any, size: Any,
+) -> Any:  # fmt: skip
+    def compiled(
+        inputs: Any, x: Any, apart: Any, active: Any, count: Any, weights: Any, row: Any,
+        outputs: Any, y: Any, results_apart: Any, size: Any,
+    ) -> Any:  # fmt: skip
+        _add_to_three(  # type: ignore[call-arg]
+            inputs, np.intp(x), np.intp(apart), active, np.intp(count), weights, np.intp(row), np.intp(0),
+            outputs, np.intp(y), np.intp(results_apart), np.intp(size),
+        )  # fmt: skip
+
+    return compiled
+
+
+def _sums(vectors: int, *, absolute: bool = False) -> Any:
+    """The sums of rows, in LLVM's terms, for one vector of inputs or for three; arrays are contiguous."""
+
+    def typed(
+        typing_context: Any, inputs: Any, x: Any, apart: Any, active: Any, count: Any, weights: Any, row: Any,
+        column: Any, outputs: Any, y: Any, results_apart: Any, size: Any,
+    ) -> Any:  # fmt: skip
+        given = (inputs, x, apart, active, count, weights, row, column, outputs, y, results_apart, size)
+        return types.void(*given), generate
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         def array(position: int) -> Any:
             return context.make_array(signature.args[position])(context, builder, arguments[position])
 
-        x, count, row, column, y, size = (arguments[position] for position in (1, 3, 5, 6, 8, 9))
-        inputs, active, weights, outputs = (array(position) for position in (0, 2, 4, 7))
+        x, apart, count, row, column, y, results_apart, size = (
+            arguments[position] for position in (1, 2, 4, 6, 7, 9, 10, 11)
+        )
+        inputs, active, weights, outputs = (array(position) for position in (0, 3, 5, 8))
         real, index = context.get_data_type(signature.args[0].dtype), x.type
-        vector = ir.VectorType(real, LANES)
-        alignment = context.get_abi_sizeof(real)
-        width = builder.sdiv(
-            builder.extract_value(weights.strides, 0), index(alignment)
-        )  # numbers from one row to the next
+        vector, alignment = ir.VectorType(real, LANES), context.get_abi_sizeof(real)
+        magnitude = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(vector, [vector]), f"llvm.fabs.v{LANES}f{8 * alignment}"
+        )
+        # Numbers from one row to the next.
+        width = builder.sdiv(builder.extract_value(weights.strides, 0), index(alignment))
 
         def register(data: Any, offset: Any, v: int) -> Any:
             place = builder.gep(data, [builder.add(offset, index(LANES * v))])
             return builder.bitcast(place, vector.as_pointer())
 
+        def repeated(number: Any) -> Any:
+            one = builder.insert_element(vector(ir.Undefined), number, ir.IntType(32)(0))
+            mask = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+            return builder.shuffle_vector(one, vector(ir.Undefined), mask)
+
         def add_to(first: Any, registers: int) -> None:
             """Sums from `first` on, of so many vectors."""
-            begin = builder.add(y, first)
-            sums = [cgutils.alloca_once(builder, vector) for _ in range(registers)]
-            for v, place in enumerate(sums):
-                total = builder.load(register(outputs.data, begin, v), align=alignment)
-                builder.store(total, place)
+            sums = []
+            for c in range(vectors):
+                begin = builder.add(builder.add(y, first), builder.mul(results_apart, index(c)))
+                for v in range(registers):
+                    place, total = register(outputs.data, begin, v), cgutils.alloca_once(builder, vector)
+                    builder.store(builder.load(place, align=alignment), total)
+                    sums.append((c, v, place, total))
             with cgutils.for_range(builder, count) as loop:
                 a = builder.load(builder.gep(active.data, [loop.index]))
-                number = builder.load(builder.gep(inputs.data, [builder.add(x, a)]))
-                of_row = builder.mul(builder.add(row, a), width)
-                begin_of_row = builder.add(builder.add(of_row, column), first)
-                one = builder.insert_element(vector(ir.Undefined), number, ir.IntType(32)(0))
-                mask = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
-                repeated = builder.shuffle_vector(one, vector(ir.Undefined), mask)
-                for v, place in enumerate(sums):
-                    weight = builder.load(register(weights.data, begin_of_row, v), align=alignment)
-                    product = builder.fmul(repeated, weight, flags=CONTRACT)
-                    builder.store(builder.fadd(builder.load(place), product, flags=CONTRACT), place)
-            for v, place in enumerate(sums):
-                builder.store(builder.load(place), register(outputs.data, begin, v), align=alignment)
+                begin = builder.add(builder.add(builder.mul(builder.add(row, a), width), column), first)
+                loaded = [
+                    builder.load(register(weights.data, begin, v), align=alignment) for v in range(registers)
+                ]
+                if absolute:
+                    loaded = [builder.call(magnitude, [weight]) for weight in loaded]
+                numbers = []
+                for c in range(vectors):
+                    place = builder.add(builder.add(x, a), builder.mul(apart, index(c)))
+                    numbers.append(repeated(builder.load(builder.gep(inputs.data, [place]))))
+                for c, v, _, total in sums:
+                    product = builder.fmul(numbers[c], loaded[v], flags=CONTRACT)
+                    builder.store(builder.fadd(builder.load(total), product, flags=CONTRACT), total)
+            for _, _, place, total in sums:
+                builder.store(builder.load(total), place, align=alignment)
 
-        done = cgutils.alloca_once_value(builder, index(0))
-        most = index(LANES * REGISTERS[0])
+        largest, *others = REGISTERS[vectors]
+        most = index(LANES * largest)
         with cgutils.for_range(builder, builder.sdiv(size, most)) as loop:
-            add_to(builder.mul(loop.index, most), REGISTERS[0])
-        builder.store(builder.mul(builder.sdiv(size, most), most), done)
-        for registers in REGISTERS[1:]:
+            add_to(builder.mul(loop.index, most), largest)
+        done = cgutils.alloca_once_value(builder, builder.mul(builder.sdiv(size, most), most))
+        for registers in others:
             first = builder.load(done)
             fits = builder.icmp_signed(">=", builder.sub(size, first), index(LANES * registers))
             with builder.if_then(fits):
@@ -129,4 +198,7 @@ def _add_rows(
                 builder.store(builder.add(first, index(LANES * registers)), done)
         return context.get_dummy_value()
 
-    return signature, generate
+    return intrinsic(typed)
+
+
+_add_to_one, _add_absolutely, _add_to_three = _sums(1), _sums(1, absolute=True), _sums(3)
