@@ -164,9 +164,10 @@ class NetworkFamily:
         self.feature_dtype = np.dtype(np.float64)
         self.state_width = agent.state_dim
         found = [boxes(block) for block in blocks]
-        # Bounds are of codes: a state that says anything else has no cell.
+        # Bounds are of codes and of one readout: a state that says anything else has no cell.
         covered = sum(box.middles.shape[1] for box in found)
-        self.boxes = found if covered == agent.state_dim else []
+        learns = isinstance(agent.readout_rule, LearnedOnline)
+        self.boxes = found if covered == agent.state_dim and not learns else []
 
     def pack(
         self,

@@ -183,13 +183,6 @@ def note_learned(tables: NetworkFilter, k: int) -> None:
     tables.learned_at[k] = tables.clock[0]
 
 
-@part()
-def note_readout(tables: NetworkFilter) -> None:
-    """The readout has changed, and no bound holds any more."""
-    for k in range(tables.versions.shape[0]):
-        note_learned(tables, k)
-
-
 # --- States -----------------------------------------------------------------------------------------
 
 

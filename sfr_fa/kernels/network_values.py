@@ -46,7 +46,6 @@ from sfr_fa.kernels.network_filter import (
     bound_networks,
     new_network_filter,
     note_learned,
-    note_readout,
 )
 from sfr_fa.kernels.rows import list_active
 from sfr_fa.kernels.values import learner
@@ -115,7 +114,10 @@ class NetworkValues(NamedTuple):
         projects: bool,
         boxes: Sequence[Boxes] = (),
     ) -> NetworkValues:
-        """Room for a task; without boxes of cells nothing is filtered."""
+        """Room for a task; without boxes of cells nothing is filtered.
+
+        Bounds of cells are for one readout: where it is learned, there must be no boxes.
+        """
         shape, dtype = networks.shape, readouts.dtype
         two = 2 * shape.groups
         return NetworkValues(
@@ -159,8 +161,6 @@ class NetworkValues(NamedTuple):
         """Spread the readout of policy i."""
         K, A = self.search.q.shape
         spread_readout(self.readouts[K - 1], self.networks.shape, A, K - 1, self.spread)
-        if self.tables.blocks.shape[0] > 0:
-            note_readout(self.tables)
 
     def look(self, cell: int, c: int, state: Reals) -> int:
         """GPI over those that can win; i and c are evaluated in any case."""

@@ -81,7 +81,7 @@ def _one(
         inputs: Any, x: Any, active: Any, count: Any, weights: Any, row: Any, column: Any,
         outputs: Any, y: Any, size: Any,
     ) -> Any:  # fmt: skip
-        _add_to_one(  # type: ignore[call-arg]
+        _add_to_one(
             inputs, np.intp(x), np.intp(0), active, np.intp(count), weights, np.intp(row), np.intp(column),
             outputs, np.intp(y), np.intp(0), np.intp(size),
         )  # fmt: skip
@@ -98,7 +98,7 @@ def _absolute(
         inputs: Any, x: Any, active: Any, count: Any, weights: Any, row: Any, column: Any,
         outputs: Any, y: Any, size: Any,
     ) -> Any:  # fmt: skip
-        _add_absolutely(  # type: ignore[call-arg]
+        _add_absolutely(
             inputs, np.intp(x), np.intp(0), active, np.intp(count), weights, np.intp(row), np.intp(column),
             outputs, np.intp(y), np.intp(0), np.intp(size),
         )  # fmt: skip
@@ -115,7 +115,7 @@ def _three(
         inputs: Any, x: Any, apart: Any, active: Any, count: Any, weights: Any, row: Any,
         outputs: Any, y: Any, results_apart: Any, size: Any,
     ) -> Any:  # fmt: skip
-        _add_to_three(  # type: ignore[call-arg]
+        _add_to_three(
             inputs, np.intp(x), np.intp(apart), active, np.intp(count), weights, np.intp(row), np.intp(0),
             outputs, np.intp(y), np.intp(results_apart), np.intp(size),
         )  # fmt: skip

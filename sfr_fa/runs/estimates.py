@@ -1,7 +1,7 @@
 """What a trial will take: time and disk, before it is run.
 
-With K stored policies of W weights each, a step costs about a + b W + c W K microseconds, so a trial of n
-tasks of T steps takes about n T (a + b W + c W n / 2). Where the run has finished trials of the agent, their
+With K stored policies of W weights each, a step costs about a + b W + c K microseconds, so a trial of n tasks
+of T steps takes about n T (a + b W + c n / 2). Where the run has finished trials of the agent, their
 seconds are taken instead. The constants are those of one core of a server, and are meant to tell minutes from
 days.
 """
@@ -17,11 +17,12 @@ from sfr_theory.errors import InputError
 
 COMPILED = (0.8, 4.5e-4)
 """a, b."""
-PER_POLICY = {"linear": 2e-5}
-"""c: policies with linear values are mostly passed over by their bounds."""
-PER_POLICY_OF_NETWORKS = 1.4e-4
+PER_WEIGHT = {"linear": 2e-5}
+"""c / W of policies with linear values, which are mostly passed over by their bounds..."""
+PER_NETWORK = 0.9
+"""... and c of networks, most of which are not evaluated, either."""
 REFERENCE = (900.0, 2.0)
-"""a, and c W for any W."""
+"""a and c, for any W."""
 FEATURE_LEARNING_MICROSECONDS = 15.0
 """For one iteration and one learned dimension."""
 BYTES_PER_ROW, BYTES_PER_TRIAL = 70, 2000
@@ -66,7 +67,8 @@ def measured_seconds(trial: Trial, folder: RunFolder) -> float | None:
 def rough_seconds(trial: Trial, engine: str, weights: int, policies: int) -> float:
     """What a trial takes if its agent has stored this many policies of this many weights in the end."""
     if engine == "compiled":
-        per_policy = PER_POLICY.get(trial.setting.approximator, PER_POLICY_OF_NETWORKS) * weights
+        linear = trial.setting.approximator in PER_WEIGHT
+        per_policy = PER_WEIGHT[trial.setting.approximator] * weights if linear else PER_NETWORK
         per_step = COMPILED[0] + COMPILED[1] * weights
     else:
         per_step, per_policy = REFERENCE
