@@ -9,7 +9,8 @@ Three ways to run the same agent, timed in one process, one after another, on th
 SFR on object collection with K = 1 ... 300 policies, CSFR on the racer with K = 1 ... 40 and SFR in a world
 of a user (examples/own_world.py), float32, one core. Policies come from short tasks, learned first. Times are
 processor time of the fastest of several repeats, since others may share the machine; what counts are ratios.
-A step of the compiled engine is measured over 20,000 steps, including the packing of weights.
+A step of the compiled engine is measured over 20,000 steps, including the packing of weights; in the racer,
+where bounds of policies are made during a task, over 100,000, half of a task.
 
 Full GPI (K = 300, the compiled engine without its filter) must read every weight once per step, padding
 included. Its limit is the rate at which a compiled, vectorised sum reads an array of the same size over and
@@ -78,6 +79,8 @@ class TimedAgent:
     """What the plain listing sums up, of the agent's cumulant and the info of a step."""
     tasks: int = 300
     steps: int = 20_000
+    measured_steps: int = 20_000
+    """Of the compiled engine, at a time."""
 
     def engine(self, name: str, streams: Streams, **changes: Any) -> Engine:
         settings = {"dtype": torch.float32, **self.settings, **changes}
@@ -101,6 +104,7 @@ RACER = TimedAgent(
         "gamma": 0.9, "epsilon": 0.15, "learning_rate": 0.0025, "approximator": FeatureSubnetworks,
     },
     policies=(1, 10, 40), module=SubnetworksXi.of_policy, cumulant=_encode, tasks=40, steps=200_000,
+    measured_steps=100_000,
 )  # fmt: skip
 RACER_60 = replace(
     RACER, title="CSFR, 3 x 60 units",
@@ -256,7 +260,7 @@ def measure_compiled(setting: TimedAgent, options: Options) -> Timings:
     with cli.progress(max(setting.policies), setting.title) as advance:
         for K, state, task in snapshots(setting, options.learn_steps, advance):
             engine = at_task(setting, "compiled", state, task)
-            [timings.compiled[K]] = fastest(options.repeats, (engine.continue_task, 20_000))
+            [timings.compiled[K]] = fastest(options.repeats, (engine.continue_task, setting.measured_steps))
     return timings
 
 
@@ -273,7 +277,7 @@ def measure(setting: TimedAgent, options: Options) -> tuple[Timings, Any, Task]:
                 options.repeats,
                 (plain.run, max(10, 100 // K)),
                 (reference.continue_task, 60),
-                (compiled.continue_task, 20_000),
+                (compiled.continue_task, setting.measured_steps),
             )
             weights = reference.agent.policies.parameters.values()
             timings.weight_bytes[K] = sum(w.numel() * w.element_size() for w in weights)
@@ -286,9 +290,9 @@ def measure_in_turn(settings: tuple[TimedAgent, ...], options: Options) -> list[
     for setting in settings:
         last = replace(setting, policies=(max(setting.policies),))
         with cli.progress(max(setting.policies), setting.title) as advance:
-            for _, state, task in snapshots(last, 200, advance):
-                engines.append(at_task(setting, "compiled", state, task))
-    return fastest(options.repeats, *((engine.continue_task, 5000) for engine in engines))
+            for _, state, task in snapshots(last, options.learn_steps, advance):
+                engines.append((at_task(setting, "compiled", state, task), setting.measured_steps))
+    return fastest(options.repeats, *((engine.continue_task, steps) for engine, steps in engines))
 
 
 @njit(fastmath=REASSOCIATE)
@@ -433,12 +437,8 @@ def main(options: Options) -> int:
     size = weights[..., 0].numel() * padded(weights.shape[-1], PADDING) * weights.element_size()
     limit = read_bandwidth(size, options.repeats)
     reading = size / full * 1e6
-    size_racer = racer.weight_bytes[K_racer]
-    limit_racer = read_bandwidth(size_racer, options.repeats)
     peak = peak_memory()
     console.print(
-        f"Racer, K = {K_racer}: a step reads {size_racer / racer.compiled[K_racer] / 1e3:.1f} of "
-        f"{limit_racer / 1e9:.1f} GB/s, and cannot take less than {size_racer / limit_racer * 1e6:.0f} us.\n"
         f"Full GPI, K = {K}: {full:.1f} us per step; it reads {reading / 1e9:.1f} of {limit / 1e9:.1f} GB/s. "
         f"With the filter a step is {full / objects.compiled[K]:.1f} times faster.\n"
         f"Memory: {peak / 1e6:,.0f} MB at its peak, Python, PyTorch and Numba included."
@@ -483,7 +483,6 @@ def main(options: Options) -> int:
                 for timings in timed
             },
             "full_gpi": {"microseconds_per_step": full, "bytes_per_second": reading, "limit": limit},
-            "racer": {"bytes_per_step": size_racer, "limit": limit_racer},
             "peak_memory_bytes": peak,
             "goals": [goal.to_json() for goal in reached],
         }

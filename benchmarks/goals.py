@@ -54,7 +54,7 @@ _SUMS = "each row ends in a sum across a vector register, and each policy in a r
 _LAYERS = "its hidden layers are one and a half times as large"
 _KERNEL = "each kernel is one large function, compiled for float32 and for float64"
 _CACHE = "two runs share the last level of cache, where the weights of 300 policies are"
-_NETWORKS = "networks have no filter: every weight is read at every step, see the rate of reading"
+_NETWORKS = "policies that learn, and first visits of cells, where no bounds are known"
 _CALLS = "small networks, for which a pass costs as much as its calls"
 _FILES = "the state of all policies is written after every task"
 
