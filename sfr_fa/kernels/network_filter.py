@@ -484,9 +484,11 @@ def bound_networks(
     K, versions, bounds, bounded = tables.versions.shape[0], tables.versions, tables.bounds, tables.bounded
     now = tables.clock[0]
     tables.clock[0] += 1
-    tables.visits[cell] += 1
     for k in range(K):
         bound[k] = np.inf
+    if not 0 <= cell < tables.visits.shape[0]:
+        return
+    tables.visits[cell] += 1
     if tables.visits[cell] < tables.visits_needed or not locate(tables, cell, state):
         return
     for k in range(K - 1):

@@ -143,7 +143,8 @@ def test_outside_its_box_a_state_rules_nothing_out():
     values = values_of(networks, np.ones((3, 3), np.float32), projects=True)
     values.begin_task()
     state, number = state_and_cell((0.3, 0.4, 1.0), np.float32)
-    for cell, known in ((number, True), (number + 1, False), (number - 5 * ANGLE_CELLS, False)):
+    others = (number + 1, number - 5 * ANGLE_CELLS, -1, len(values.tables.visits))
+    for cell, known in ((number, True), *((other, False) for other in others)):
         for _ in range(network_filter.VISITS):
             bound_all(values, cell, state)
         assert (values.search.bound[:2] < np.inf).all() == known

@@ -622,7 +622,7 @@ def test_schedules_that_cannot_be_are_refused(fields, words, own_parts, tmp_path
     [
         # of one trial, as python -m benchmarks.engines --whole all measures them
         ("object_collection_general", {"Q": 5, "SF": 45, "SFR": 65, "MB SFR": 70}),
-        ("racer", {"CSFR": 280}),
+        ("racer", {"CSFR": 225}),
     ],
 )
 def test_estimates_are_of_the_right_size(experiment, seconds, tmp_path):
