@@ -72,57 +72,6 @@ def add_rows_for_three(
         add_rows(inputs, x + c * apart, active, count, weights, row, 0, outputs, y + c * results_apart, size)
 
 
-@overload(add_rows, jit_options=INLINED)  # type: ignore[arg-type]
-def _one(
-    inputs: Any, x: Any, active: Any, count: Any, weights: Any, row: Any, column: Any,
-    outputs: Any, y: Any, size: Any,
-) -> Any:  # fmt: skip
-    def compiled(
-        inputs: Any, x: Any, active: Any, count: Any, weights: Any, row: Any, column: Any,
-        outputs: Any, y: Any, size: Any,
-    ) -> Any:  # fmt: skip
-        _add_to_one(
-            inputs, np.intp(x), np.intp(0), active, np.intp(count), weights, np.intp(row), np.intp(column),
-            outputs, np.intp(y), np.intp(0), np.intp(size),
-        )  # fmt: skip
-
-    return compiled
-
-
-@overload(add_absolute_rows, jit_options=INLINED)  # type: ignore[arg-type]
-def _absolute(
-    inputs: Any, x: Any, active: Any, count: Any, weights: Any, row: Any, column: Any,
-    outputs: Any, y: Any, size: Any,
-) -> Any:  # fmt: skip
-    def compiled(
-        inputs: Any, x: Any, active: Any, count: Any, weights: Any, row: Any, column: Any,
-        outputs: Any, y: Any, size: Any,
-    ) -> Any:  # fmt: skip
-        _add_absolutely(
-            inputs, np.intp(x), np.intp(0), active, np.intp(count), weights, np.intp(row), np.intp(column),
-            outputs, np.intp(y), np.intp(0), np.intp(size),
-        )  # fmt: skip
-
-    return compiled
-
-
-@overload(add_rows_for_three, jit_options=INLINED)  # type: ignore[arg-type]
-def _three(
-    inputs: Any, x: Any, apart: Any, active: Any, count: Any, weights: Any, row: Any,
-    outputs: Any, y: Any, results_apart: Any, size: Any,
-) -> Any:  # fmt: skip
-    def compiled(
-        inputs: Any, x: Any, apart: Any, active: Any, count: Any, weights: Any, row: Any,
-        outputs: Any, y: Any, results_apart: Any, size: Any,
-    ) -> Any:  # fmt: skip
-        _add_to_three(
-            inputs, np.intp(x), np.intp(apart), active, np.intp(count), weights, np.intp(row), np.intp(0),
-            outputs, np.intp(y), np.intp(results_apart), np.intp(size),
-        )  # fmt: skip
-
-    return compiled
-
-
 def _sums(vectors: int, *, absolute: bool = False) -> Any:
     """The sums of rows, in LLVM's terms, for one vector of inputs or for three; arrays are contiguous."""
 
@@ -202,3 +151,43 @@ def _sums(vectors: int, *, absolute: bool = False) -> Any:
 
 
 _add_to_one, _add_absolutely, _add_to_three = _sums(1), _sums(1, absolute=True), _sums(3)
+
+
+def _with(sums: Any) -> Any:
+    def of_types(
+        inputs: Any, x: Any, active: Any, count: Any, weights: Any, row: Any, column: Any,
+        outputs: Any, y: Any, size: Any,
+    ) -> Any:  # fmt: skip
+        def compiled(
+            inputs: Any, x: Any, active: Any, count: Any, weights: Any, row: Any, column: Any,
+            outputs: Any, y: Any, size: Any,
+        ) -> Any:  # fmt: skip
+            sums(
+                inputs, np.intp(x), np.intp(0), active, np.intp(count), weights, np.intp(row),
+                np.intp(column), outputs, np.intp(y), np.intp(0), np.intp(size),
+            )  # fmt: skip
+
+        return compiled
+
+    return of_types
+
+
+for _function, _of_it in ((add_rows, _add_to_one), (add_absolute_rows, _add_absolutely)):
+    overload(_function, jit_options=INLINED)(_with(_of_it))  # type: ignore[arg-type]
+
+
+@overload(add_rows_for_three, jit_options=INLINED)  # type: ignore[arg-type]
+def _three(
+    inputs: Any, x: Any, apart: Any, active: Any, count: Any, weights: Any, row: Any,
+    outputs: Any, y: Any, results_apart: Any, size: Any,
+) -> Any:  # fmt: skip
+    def compiled(
+        inputs: Any, x: Any, apart: Any, active: Any, count: Any, weights: Any, row: Any,
+        outputs: Any, y: Any, results_apart: Any, size: Any,
+    ) -> Any:  # fmt: skip
+        _add_to_three(
+            inputs, np.intp(x), np.intp(apart), active, np.intp(count), weights, np.intp(row), np.intp(0),
+            outputs, np.intp(y), np.intp(results_apart), np.intp(size),
+        )  # fmt: skip
+
+    return compiled
