@@ -153,6 +153,14 @@ def test_outside_its_box_a_state_rules_nothing_out():
     slightly[3] += 0.01
     bound_all(values, number, slightly)
     assert (values.search.bound[:3] == np.inf).all()
+    # In the directions of the box it is where it was, and yet elsewhere.
+    vectors = BOXES[0].vectors[number // ANGLE_CELLS]
+    aside = np.random.default_rng(0).normal(size=100)
+    aside -= vectors.T @ (vectors @ aside)
+    slightly = state.copy()
+    slightly[:100] += (0.01 * aside / np.linalg.norm(aside)).astype(np.float32)
+    bound_all(values, number, slightly)
+    assert (values.search.bound[:3] == np.inf).all()
 
 
 def bound_all(values, cell, state, c=-1):
