@@ -483,6 +483,7 @@ def test_a_trial_that_fails_is_run_once_in_a_race(tmp_path, capsys, monkeypatch)
     [
         ({"profile": "huge"}, ("'huge'", "smoke")),
         ({"agents": ("SFRR",)}, ("'SFRR'", "Q, SF, SFR")),
+        ({"settings": ("mars",)}, ("'mars'", "general")),
         ({"learning_rates": (0.3,)}, ("0.3", "0.005")),
         ({"repetitions": (1,)}, ("repetition 1", "0 to 0")),
         ({"repetitions": (0,), "race": True}, ("--race", "leave out --repetitions")),
@@ -636,6 +637,13 @@ def test_estimates_are_of_the_right_size(experiment, seconds, tmp_path):
     }
     for agent, expected in seconds.items():
         assert expected / 1.5 < found[agent] < expected * 1.5
+
+
+def test_settings_select_parts_of_an_experiment():
+    options = run.Options("racer_interactions", settings=("parity", "mixed"), repetitions=(1,))
+    chosen = options.chosen(load_ours("racer_interactions"))
+    assert {trial.setting.name for trial in chosen} == {"parity", "mixed"}
+    assert {trial.repetition for trial in chosen} == {1}
 
 
 def test_curves_for_tensorboard(config, tmp_path):
