@@ -199,6 +199,34 @@ def test_a_policy_may_learn_before_it_is_bounded():
     for _ in range(network_filter.VISITS):
         bound_all(values, number, state)
     assert exact_values(values, state)[0] <= values.search.bound[0] < np.inf
+    np.testing.assert_allclose(values.tables.norms[0], np.linalg.norm(networks.W1[:120], axis=0), rtol=1e-3)
+
+
+@pytest.mark.parametrize("directions", range(6))
+def test_a_layer_maps_zonotopes_of_any_number_of_directions(directions):
+    """Columns as it maps vectors, margins by absolute weights; of units that are part of a larger layer."""
+    rng, units, size, begin, into = np.random.default_rng(directions), 8, 16, 8, 16
+    columns, result = rng.normal(size=(1 + directions, 24)), np.full((1 + directions, 40), 7.0)
+    margins, wide = rng.uniform(size=24), np.full(40, 7.0)
+    weights, biases = rng.normal(size=(20, size)), rng.normal(size=30)
+    compiled(network_filter.apply_layer)(
+        network_filter.Zonotope(columns.ravel(), margins), begin, units, weights, 5, biases, 9,
+        network_filter.Zonotope(result.reshape(-1), wide), into, size, 0.125, np.zeros(units, np.int64),
+    )  # fmt: skip
+    W, b = weights[5 : 5 + units], biases[9 : 9 + size]
+    expected = columns[:, begin : begin + units] @ W
+    expected[0] += b
+    part = slice(into, into + size)
+    np.testing.assert_allclose(result[:, part], expected)
+    np.testing.assert_allclose(wide[part], margins[begin : begin + units] @ np.abs(W) + 0.125 * np.abs(b))
+    for array in (result, wide):
+        assert (np.delete(array, np.r_[part], axis=-1) == 7).all(), "other groups are left as they are"
+
+
+def test_values_that_are_not_clipped_are_as_uncertain_as_their_sums():
+    columns, margins = np.array([[1.0, -2.0], [-3.0, 0.0], [0.5, 4.0]]), np.array([0.25, 0.0])
+    compiled(network_filter.widen)(network_filter.Zonotope(columns.ravel(), margins), 0.5)
+    assert margins.tolist() == [0.25 + 4.75, 6.0]
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
