@@ -149,6 +149,16 @@ class SharedNetwork(FeatureSubnetworks):
         return [{"params": below}, {"params": head, "times": self.head_rate}]
 
 
+def sgd_step(loss: Tensor, module: nn.Module, rate: float) -> None:
+    """theta <- theta - rate * gradient of the loss, without the imports of torch's optimisers."""
+    module.zero_grad()
+    loss.backward()
+    with torch.no_grad():
+        for parameter in module.parameters():
+            if parameter.grad is not None:
+                parameter.add_(parameter.grad, alpha=-rate)
+
+
 def offers_stacked(module: nn.Module) -> bool:
     """Whether a module can apply K parameter sets by itself."""
     return hasattr(type(module), "apply_stacked")  # asked of the type: a module is slow to say what it lacks

@@ -25,8 +25,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from sfr_fa.agents.approximators import sgd_step
 from sfr_fa.agents.checkpoint import MAY_CHANGE
-from sfr_fa.agents.schedules import Schedule, rate_at, set_rate
+from sfr_fa.agents.schedules import Schedule, rate_at
 from sfr_fa.arrays import INITIAL_DEVIATION, FloatArray, positive_integer
 from sfr_fa.feature_codes import FeatureCode
 from sfr_fa.feature_spaces import BoxFeatures, DiscreteFeatures, FeatureSpace
@@ -268,12 +269,11 @@ class OneStepModel:
             )
         model = LogitsPerAction(self.state_dim, self.num_actions, self.space.size, self.rng)
         self.model = model.to(self.dtype)
-        rate = rate_at(self.learning_rate, 0, "model_learning_rate")
-        self.optimiser = torch.optim.SGD(self.model.parameters(), lr=rate)
+        self._rate = rate_at(self.learning_rate, 0, "model_learning_rate")
 
     def set_rate(self, rate: float) -> None:
         """Learn at this rate from now on."""
-        set_rate(self.optimiser, rate)
+        self._rate = rate
 
     @property
     def size(self) -> int:
@@ -281,21 +281,16 @@ class OneStepModel:
 
     def observe(self, state: Tensor, action: int, features: FloatArray, reward: float) -> FloatArray:
         loss = self.rule(self.model(state[None])[0, action], self.space.index_of(features))
-        self.optimiser.zero_grad()
-        loss.backward()
-        self.optimiser.step()
+        sgd_step(loss, self.model, self._rate)
         with torch.no_grad():
             estimate: FloatArray = self.model(state[None])[0, action].softmax(dim=-1).numpy()
         return estimate.astype(np.float64)
 
     def state_dict(self) -> Mapping[str, Any]:
-        return {"model": self.model.state_dict(), "optimiser": self.optimiser.state_dict()}
+        return {"model": self.model.state_dict()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self.model.load_state_dict(state["model"])
-        rate = self.optimiser.param_groups[0]["lr"]
-        self.optimiser.load_state_dict(state["optimiser"])
-        set_rate(self.optimiser, rate)  # not the one that was saved
 
 
 def _need_discrete(space: FeatureSpace) -> None:

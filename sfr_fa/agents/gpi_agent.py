@@ -45,7 +45,7 @@ from sfr_fa.agents.hysteresis import KeptActions
 from sfr_fa.agents.policies import NewTask, PolicyLibrary
 from sfr_fa.agents.readouts import Readout, ReadoutRule, check_dimensions, readout_vector
 from sfr_fa.agents.replay import Memory
-from sfr_fa.agents.schedules import Schedule, Schedules, check_epsilon, check_probability, set_rate
+from sfr_fa.agents.schedules import Schedule, Schedules, check_epsilon, check_probability
 from sfr_fa.agents.settings import AgentSettings, Clip, clip_at_zero, no_clip
 from sfr_fa.agents.transition import Transition, check_size, check_state, check_transition
 from sfr_fa.arrays import FloatArray
@@ -308,8 +308,7 @@ class GpiAgent:
         if not schedules.vary:
             return
         rates = schedules.at(self.steps_of_task)
-        for optimiser in self.policies.optimisers:
-            set_rate(optimiser, rates.value)
+        self.policies.set_rate(rates.value)
         parts: tuple[tuple[Schedule | None, Any, float], ...] = (
             (schedules.reward_learning_rate, self.readouts[-1], rates.reward),
             (schedules.model_learning_rate, self.cumulant, rates.model),
@@ -553,7 +552,7 @@ class GpiAgent:
 
     def _step(self, policy: int, loss: Tensor) -> float:
         """One optimiser step of a policy on a loss."""
-        optimiser = self.policies.optimisers[policy]
+        optimiser = self.policies.optimiser_of(policy)
         parameters = [parameter for group in optimiser.param_groups for parameter in group["params"]]
         for parameter in parameters:
             parameter.grad = None  # what zero_grad does, without its hooks

@@ -1,14 +1,17 @@
 """The stored policies: one module and one optimiser each, all parameters in one stack.
 
-Policy k is an `nn.Module` that an optimiser of the user's choice trains in place. Its parameters are views of
-row k of one tensor for each parameter, so that GPI reads all K policies in a single batched pass and nothing
-is ever copied between the two. What takes the views apart (a copy, a pickle, `module.double().float()`) is
-noticed, and the modules, which hold the weights that are trained, are stacked again.
+Policy k is an `nn.Module` that an optimiser of the user's choice trains in place. The optimiser is made when
+the policy first learns in Python: compiled code needs none, and torch's first one costs a second or two of
+imports. Parameters are views of row k of one tensor for each parameter, so that GPI reads all K policies in a
+single batched pass and nothing is ever copied between the two. What takes the views apart (a copy, a pickle,
+`module.double().float()`) is noticed, and the modules, which hold the weights that are trained, are stacked
+again.
 """
 
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +22,6 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from sfr_fa.agents.approximators import Approximator, ValueShape, offers_stacked, stacked_values
-from sfr_fa.agents.schedules import set_rate
 from sfr_theory.errors import InputError
 
 FEW = 6
@@ -39,18 +41,21 @@ class PolicyLibrary:
         self.optimiser = optimiser
         self._dtype = dtype
         self.modules: list[nn.Module] = []
-        self.optimisers: list[Optimizer] = []
+        self._optimisers: dict[int, Optimizer] = {}
+        self._rate: float | None = None
+        """That of all policies, where it is not the optimiser's own."""
         self._stacks: dict[str, Tensor] = {}
         self._views: list[nn.Parameter] = []
         self._addresses: list[int] = []
         """Each parameter of each module, and where its place in the stack is."""
-        self._probe_optimiser()
+        self.is_plain_sgd = _is_plain_sgd(optimiser) or self._probe_optimiser()
+        """Whether each step is theta <- theta - rate * gradient, which compiled code makes by itself."""
 
     def __getstate__(self) -> dict[str, Any]:
         """Modules with storage of their own: each view would drag the whole stack along."""
         # Copied together, optimisers keep training the parameters of the modules.
-        modules, optimisers = copy.deepcopy((self.modules, self.optimisers))
-        own = {"modules": modules, "optimisers": optimisers, "_stacks": {}, "_views": [], "_addresses": []}
+        modules, optimisers = copy.deepcopy((self.modules, self._optimisers))
+        own = {"modules": modules, "_optimisers": optimisers, "_stacks": {}, "_views": [], "_addresses": []}
         return self.__dict__ | own
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
@@ -78,7 +83,7 @@ class PolicyLibrary:
     def restart(self, rng: np.random.Generator) -> None:
         """A policy with newly drawn weights in place of all others."""
         module = self._new_module(rng)
-        self.modules, self.optimisers, self._stacks = [], [], {}
+        self.modules, self._optimisers, self._stacks = [], {}, {}
         self._append(module)
 
     def values(self, states: Tensor, parameters: Mapping[str, Tensor] | None = None) -> Tensor:
@@ -87,6 +92,24 @@ class PolicyLibrary:
             if parameters is None and len(self) <= FEW and not offers_stacked(self.modules[0]):
                 return torch.stack([module(states) for module in self.modules])
             return stacked_values(self.modules[0], parameters or self.parameters, states)
+
+    def optimiser_of(self, policy: int) -> Optimizer:
+        """What trains a policy, made when it is first asked for."""
+        if policy not in self._optimisers:
+            module = self.modules[policy]
+            # A module may let some of its parameters learn faster than others.
+            groups = getattr(module, "parameter_groups", module.parameters)
+            optimiser = self.optimiser(groups())
+            own_rate = optimiser.param_groups[0].get("lr", 0.0)
+            _set_rate(optimiser, own_rate if self._rate is None else self._rate)
+            self._optimisers[policy] = optimiser
+        return self._optimisers[policy]
+
+    def set_rate(self, rate: float) -> None:
+        """All policies learn at this rate from now on."""
+        self._rate = rate
+        for optimiser in self._optimisers.values():
+            _set_rate(optimiser, rate)
 
     def check_can_grow(self) -> None:
         """Refuse an approximator whose modules cannot take in more entries."""
@@ -100,10 +123,10 @@ class PolicyLibrary:
 
     def grow(self, shape: ValueShape) -> None:
         """More entries for every value, all 0; what was learned stays."""
-        for module, optimiser in zip(self.modules, self.optimisers, strict=True):
+        for k, module in enumerate(self.modules):
             grown: Any = module.grown
             for name, parameter in module.named_parameters():
-                remembered = optimiser.state.get(parameter, {})
+                remembered = self._optimisers[k].state.get(parameter, {}) if k in self._optimisers else {}
                 for key, value in remembered.items():
                     if isinstance(value, Tensor) and value.shape == parameter.shape:
                         remembered[key] = grown(name, value, shape)
@@ -120,7 +143,7 @@ class PolicyLibrary:
             # Of those that remember something: plain SGD does not, and K of them are not worth their time.
             "optimisers": {
                 k: optimiser.state_dict()
-                for k, optimiser in enumerate(self.optimisers)
+                for k, optimiser in sorted(self._optimisers.items())
                 if any(optimiser.state.values())
             },
         }
@@ -151,9 +174,10 @@ class PolicyLibrary:
                     buffer.copy_(of_module[name])
             loaded._append(module)
             if k in optimiser_states:
-                rate = loaded.optimisers[k].param_groups[0].get("lr", 0.0)
-                loaded.optimisers[k].load_state_dict(dict(optimiser_states[k]))
-                set_rate(loaded.optimisers[k], rate)  # not the one that was saved
+                optimiser = loaded.optimiser_of(k)
+                rate = optimiser.param_groups[0].get("lr", 0.0)
+                optimiser.load_state_dict(dict(optimiser_states[k]))
+                _set_rate(optimiser, rate)  # not the one that was saved
         self.__dict__.update(loaded.__dict__)
 
     def _new_module(self, rng: np.random.Generator) -> nn.Module:
@@ -193,26 +217,24 @@ class PolicyLibrary:
                 "the approximator gives two answers to one state; it must not draw random numbers (dropout)"
             )
 
-    def _probe_optimiser(self) -> None:
-        """Refuse what cannot train: one step on a parameter of no consequence."""
+    def _probe_optimiser(self) -> bool:
+        """Refuse what cannot train: one step on a parameter of no consequence. Whether it is plain SGD."""
         parameter = nn.Parameter(torch.zeros(2, 2, dtype=self._dtype))
         try:
             optimiser = self.optimiser([parameter])
+            settings = dict(optimiser.param_groups[0])
             optimiser.zero_grad()
             parameter.sum().backward()
             # LBFGS alone asks for a function that computes the loss again, which an online step cannot offer.
             optimiser.step()
         except Exception as error:
             raise InputError(f"the optimiser cannot make a plain step(): {error}") from error
+        plain = torch.optim.SGD([parameter], lr=settings.get("lr", 0.0)).param_groups[0]
+        return type(optimiser) is torch.optim.SGD and settings == plain
 
     def _append(self, module: nn.Module) -> None:
         self.modules.append(module)
         self._link(len(self) - 1)
-        # A module may let some of its parameters learn faster than others.
-        groups = getattr(module, "parameter_groups", module.parameters)
-        optimiser = self.optimiser(groups())
-        set_rate(optimiser, optimiser.param_groups[0].get("lr", 0.0))
-        self.optimisers.append(optimiser)
 
     def _link(self, first: int = 0) -> None:
         """Make the parameters of modules views of the stacks; what they hold goes into their rows.
@@ -236,6 +258,19 @@ class PolicyLibrary:
                     parameter.data = row
                 self._views.append(parameter)
                 self._addresses.append(row.data_ptr())
+
+
+def _set_rate(optimiser: Optimizer, rate: float) -> None:
+    """Learn at this rate from now on; each group multiplies it by its own factor."""
+    for group in optimiser.param_groups:
+        group["lr"] = rate * group.get("times", 1.0)
+
+
+def _is_plain_sgd(factory: OptimiserFactory) -> bool:
+    """Whether it is torch's SGD with nothing but a rate; for others one has to be made."""
+    return isinstance(factory, functools.partial) and (
+        (factory.func, factory.args, factory.keywords.keys()) == (torch.optim.SGD, (), {"lr"})
+    )
 
 
 NewTask = Callable[[PolicyLibrary, np.random.Generator], None]

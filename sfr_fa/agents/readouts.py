@@ -28,10 +28,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from sfr_fa.agents.approximators import sgd_step
 from sfr_fa.agents.checkpoint import MAY_CHANGE
 from sfr_fa.agents.cumulants import JointCode, TentCode
 from sfr_fa.agents.errors import DivergedError
-from sfr_fa.agents.schedules import Schedule, rate_at, set_rate
+from sfr_fa.agents.schedules import Schedule, rate_at
 from sfr_fa.arrays import INITIAL_DEVIATION, FloatArray, finite_array
 from sfr_fa.feature_codes import Fit, ridge_fit
 from sfr_fa.feature_spaces import DiscreteFeatures, FeatureSpace
@@ -95,13 +96,11 @@ class LearnedReadout:
     vector: Tensor = field(init=False)
 
     def __post_init__(self) -> None:
-        self.optimiser = torch.optim.SGD(self.model.parameters(), lr=self.learning_rate)
         self.read()
 
     def set_rate(self, rate: float) -> None:
         """Learn at this rate from now on."""
         self.learning_rate = rate
-        set_rate(self.optimiser, rate)
 
     def read(self) -> None:
         """v from the model as it is now."""
@@ -111,10 +110,7 @@ class LearnedReadout:
     def learn(self, features: FloatArray, reward: float) -> None:
         """One step of SGD on (r_t - R~(phi_t))^2."""
         phi = torch.tensor(self.seen(features), dtype=self.points.dtype)
-        loss = (reward - self.model(phi[None])[0]).square()
-        self.optimiser.zero_grad()
-        loss.backward()
-        self.optimiser.step()
+        sgd_step((reward - self.model(phi[None])[0]).square(), self.model, self.learning_rate)
         self.read()
         if not torch.isfinite(self.vector).all():
             raise DivergedError(
@@ -122,12 +118,10 @@ class LearnedReadout:
             )
 
     def state_dict(self) -> Mapping[str, Any]:
-        return {"model": self.model.state_dict(), "optimiser": self.optimiser.state_dict()}
+        return {"model": self.model.state_dict()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self.model.load_state_dict(state["model"])
-        self.optimiser.load_state_dict(state["optimiser"])
-        set_rate(self.optimiser, self.learning_rate)  # not the one that was saved
         self.read()
 
 

@@ -13,8 +13,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from torch.optim import Optimizer
-
 from sfr_fa.arrays import finite_number, positive_number
 from sfr_theory.errors import InputError
 
@@ -102,9 +100,3 @@ class Schedules:
             rate_at(self.reward_learning_rate, step, "reward_learning_rate"),
             rate_at(self.model_learning_rate, step, "model_learning_rate"),
         )
-
-
-def set_rate(optimiser: Optimizer, rate: float) -> None:
-    """Learn at this rate from now on; each group multiplies it by its own factor."""
-    for group in optimiser.param_groups:
-        group["lr"] = rate * group.get("times", 1.0)

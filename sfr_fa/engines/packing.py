@@ -210,7 +210,7 @@ def _is_linear_in_values(agent: GpiAgent) -> bool:
 
 def _head_rate(agent: GpiAgent) -> float:
     """The rate of the last layer, as a multiple of that of the others."""
-    return float(agent.policies.optimisers[-1].param_groups[-1].get("times", 1.0))
+    return float(getattr(agent.policies.modules[-1], "head_rate", 1.0))
 
 
 def readouts_of(agent: GpiAgent, policies: Array) -> Array:

@@ -7,8 +7,6 @@ from typing import Any
 
 import gymnasium
 import numpy as np
-import torch
-from torch import nn
 
 from sfr_fa.agents import (
     FeatureSubnetworks,
@@ -112,9 +110,7 @@ def _unsupported_feature(environment: gymnasium.Env[Any, Any], agent: GpiAgent) 
 
 def _unsupported_part(agent: GpiAgent) -> str | None:
     """Why an agent cannot be compiled whatever its network: some part of it is not one that kernels know."""
-    probe = agent.policies.optimiser([nn.Parameter(torch.zeros(1))])
-    plain = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=probe.param_groups[0].get("lr", 0.0))
-    if type(probe) is not torch.optim.SGD or _settings(probe) != _settings(plain):
+    if not agent.policies.is_plain_sgd:
         return "its optimiser is not plain SGD"
     if agent.memory is not None:
         return "it learns from minibatches (replay)"
@@ -141,7 +137,3 @@ def _unsupported_part(agent: GpiAgent) -> str | None:
     if isinstance(agent.cumulant, OneStepModel) and agent.cumulant.rule not in (delta_rule, squares):
         return "its one-step model learns by a rule of your own"
     return None
-
-
-def _settings(optimiser: torch.optim.Optimizer) -> dict[str, Any]:
-    return {name: value for name, value in optimiser.param_groups[0].items() if name != "params"}

@@ -27,7 +27,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from sfr_fa.arrays import FloatArray
 from sfr_theory.errors import InputError
@@ -108,7 +108,7 @@ def _behind(returns: FloatArray, error: float) -> dict[int, tuple[float, float]]
     variances = differences.var(axis=1, ddof=1)
     degrees = PRIOR_DEGREES + r - 1
     moderated = (PRIOR_DEGREES * np.median(variances) + (r - 1) * variances) / degrees
-    threshold = float(stats.t.isf(error, degrees))
+    threshold = float(-special.stdtrit(degrees, error))
     for c, difference, variance in zip(others, differences.mean(axis=1), moderated, strict=True):
         # Equal in every repetition: no reason to drop either.
         statistic = float(difference / np.sqrt(variance / r)) if difference > 0 and variance > 0 else 0.0

@@ -251,6 +251,17 @@ def test_schedules_in_both_engines(agent):
     assert not np.array_equal(weights_of(pair[0]), weights_of(constant))
 
 
+def test_one_engine_goes_on_at_the_rate_of_the_other():
+    """The reference engine makes its optimisers when it first learns, which may be late in a task."""
+    compiled, reference = (engine_of(kind, "SFR", learning_rate=decaying(0.05)) for kind in ENGINES)
+    compiled.run_task(ONES, 40)
+    reference.load_state_dict(compiled.state_dict())
+    for engine in (compiled, reference):
+        engine._begin(ONES)
+        engine.continue_task(20)
+    assert_same_agents(compiled, reference, 1e-10)
+
+
 @pytest.mark.parametrize("kind", ENGINES)
 def test_the_step_is_that_of_the_task(kind):
     """Counted on where the task is continued, and from 0 in the next one."""

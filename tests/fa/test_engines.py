@@ -34,7 +34,7 @@ from sfr_fa.feature_codes import CellCode, FourierCode
 from sfr_fa.feature_spaces import BoxFeatures, DiscreteFeatures
 from sfr_fa.tasks import FunctionTask, LinearTask, sample_general_task
 from sfr_theory.errors import InputError
-from tests.commands import printed_by
+from tests.commands import ROOT, printed_by
 from tests.fa.engine_checks import (
     AGENTS,
     BUMPS,
@@ -286,6 +286,20 @@ def test_what_is_not_compiled_falls_back_with_a_message(agent, settings, reason)
         engine = engine_of("compiled", agent, **settings)
     assert engine.name == "reference"
     assert engine.run_task(next_task(engine, agent), 5).steps == 5
+
+
+def test_compiled_code_makes_no_optimiser():
+    """The first optimiser of torch imports its compiler, which takes longer than many runs."""
+    program = """
+import sys
+from tests.fa.engine_checks import engine_of, next_task
+for agent in ("Q", "SF-R", "SFR", "MB SFR-R", "CSFR"):
+    engine = engine_of("compiled", agent)
+    engine.run_task(next_task(engine, agent), 5)
+    engine.load_state_dict(engine.state_dict())
+print("torch._dynamo" in sys.modules)
+"""
+    assert printed_by("-c", program, cwd=ROOT) == "False\n"
 
 
 def test_equal_numbers_of_bins_are_compiled():

@@ -105,9 +105,9 @@ IN_AGENTS = {
         in_new_policies("self._new_module(np.random.default_rng(0))"), "SF", 2),
     "copies share their weights": (in_new_policies("self.modules[-1]"), "SF", 2),
     "model read before it learns": (
-        Bug(CUMULANTS, "OneStepModel.observe", "self.optimiser.step()",
+        Bug(CUMULANTS, "OneStepModel.observe", "sgd_step(loss, self.model, self._rate)",
             "return (self.model(state[None])[0, action].softmax(-1).detach().numpy(), "
-            "self.optimiser.step())[0]"), "MB SFR", 1),
+            "sgd_step(loss, self.model, self._rate))[0]"), "MB SFR", 1),
     "reward model read before it learns": (
         Bug(READOUTS, "LearnedReadout.learn", "self.read()", "None"), "SF-R", 1),
     "tent as misprinted": (
