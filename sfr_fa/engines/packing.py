@@ -94,8 +94,8 @@ class LinearFamily:
     def __init__(self, agent: GpiAgent, blocks: Sequence[Block]) -> None:
         self.agent, self.feature_dtype = agent, agent.numpy_dtype
         # Its tables are of one code; all other entries are taken as they are, and should change rarely.
-        found = directions(blocks[0]) if len(blocks) == 1 else np.zeros((0, RANK, agent.state_dim))
-        self.bases = found[:, :RANK]
+        none = np.zeros((0, RANK, agent.state_dim))
+        self.bases = directions(blocks[0], RANK) if len(blocks) == 1 else none
         self.reward_dtype = np.dtype(np.float64)
         self.state_width = padded(agent.state_dim, PADDING)
 

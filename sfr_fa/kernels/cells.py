@@ -20,6 +20,8 @@ from sfr_fa.kernels.encoding import write_circle_code, write_interval_code
 
 POINTS = 9
 """Of the fine grid, along each axis of a cell."""
+ENOUGH = 16
+"""Directions in which the codes of a cell lie, but for what nobody notices."""
 TOLERANCE = 2e-3
 """How much of a code the directions of a box may leave out."""
 MARGIN = 1.05
@@ -68,10 +70,21 @@ def codes_of(block: Block) -> FloatArray:
 
 
 @functools.cache
-def directions(block: Block) -> FloatArray:
-    """(G, m, P): right singular vectors of the codes of each cell, the leading ones first."""
-    vectors: FloatArray = np.linalg.svd(codes_of(block), full_matrices=False)[2]
-    return vectors
+def directions(block: Block, count: int) -> FloatArray:
+    """(G, count or fewer, P): the leading right singular vectors of the codes of each cell.
+
+    Those of products are the products of those of the axes, U kron V with singular values s t: a few small
+    decompositions in place of one of (points^2, P) for each cell.
+    """
+    values, vectors = np.ones((1, 1)), np.ones((1, 1, 1))
+    for axis in block:
+        _, more_values, more_vectors = np.linalg.svd(axis.codes(), full_matrices=False)
+        more_values, more_vectors = more_values[:, :count], more_vectors[:, :count]
+        values = np.einsum("gi,hj->ghij", values, more_values).reshape(len(values) * axis.cells, -1)
+        rows, columns = values.shape[1], vectors.shape[2] * more_vectors.shape[2]
+        vectors = np.einsum("gip,hjq->ghijpq", vectors, more_vectors).reshape(-1, rows, columns)
+    leading = np.argsort(-values, axis=1, kind="stable")[:, :count]
+    return np.take_along_axis(vectors, leading[..., None], axis=1)
 
 
 class Boxes(NamedTuple):
@@ -93,12 +106,14 @@ def boxes(block: Block) -> Boxes:
     codes = codes_of(block)
     middles = codes.mean(axis=1)
     apart = codes - middles[:, None]
-    vectors = np.linalg.svd(apart, full_matrices=False)[2]
+    # Nearly all of them lies in a few directions, in which the decomposition takes no time.
+    basis = directions(block, ENOUGH)
+    vectors = np.linalg.svd(apart @ basis.transpose(0, 2, 1), full_matrices=False)[2] @ basis
     along = apart @ vectors.transpose(0, 2, 1)
-    left = np.sqrt(np.square(along)[..., ::-1].cumsum(axis=-1)[..., ::-1])
-    rests = np.append(left.max(axis=(0, 1)), 0.0)
-    R = int((rests > TOLERANCE).sum())
+    within = np.pad(np.square(along).cumsum(axis=-1), ((0, 0), (0, 0), (1, 0)))
+    left = np.sqrt(np.maximum(np.square(apart).sum(axis=-1, keepdims=True) - within, 0.0))
+    R = min(int((left.max(axis=(0, 1)) > TOLERANCE).sum()), vectors.shape[1])
     low, high = along[..., :R].min(axis=1), along[..., :R].max(axis=1)
     middles = middles + ((low + high)[:, None] @ vectors[:, :R])[:, 0] / 2
-    last = left[..., R].max(axis=1) if left.shape[2] > R else np.zeros(len(codes))
-    return Boxes(middles, vectors[:, :R], MARGIN * (high - low) / 2 + LEAST, MARGIN * last + LEAST)
+    rests = MARGIN * left[..., R].max(axis=1) + LEAST
+    return Boxes(middles, vectors[:, :R], MARGIN * (high - low) / 2 + LEAST, rests)

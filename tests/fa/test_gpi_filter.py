@@ -19,7 +19,7 @@ from tests.fa.engine_checks import compiled, engine_of, next_task, set_policies,
 A, M, P, S, PADDED = 4, 12, 100, 113, 128
 PLACE = (0.3, 0.42)
 ENVIRONMENT = ObjectCollection()
-BASES = directions(*ENVIRONMENT.coded_blocks())[:, : gpi_filter.RANK]
+BASES = directions(*ENVIRONMENT.coded_blocks(), gpi_filter.RANK)
 
 
 class Policies:
