@@ -345,8 +345,8 @@ class RunFolder:
                 found[int(number)] = path
         return dict(sorted(found.items(), reverse=True))
 
-    def forget_checkpoints(self, key: str, before: int) -> None:
-        """Remove the states of fewer than `before` tasks, and what cannot be read.
+    def forget_checkpoints(self, key: str, before: float = math.inf) -> None:
+        """Remove the states of fewer than `before` tasks, all if it is not said, and what cannot be read.
 
         That is what a killed process left half written, and states in the format of an earlier version.
         """
@@ -414,8 +414,8 @@ class RunFolder:
     def tidy(self) -> None:
         """Remove what nobody needs any more.
 
-        That is what killed processes left half written, empty folders, orders to stop that all have read by
-        now, credentials of runs that were killed.
+        That is what killed processes left half written, their locks, states of trials that are finished,
+        orders to stop that all have read by now, credentials of runs that were killed, empty folders.
         """
         # In this order: a writer holds the lock of a trial until its file has its final name.
         half_written = [
@@ -427,6 +427,12 @@ class RunFolder:
             for path in half_written:
                 with contextlib.suppress(OSError):
                     path.unlink()
+        # A trial whose process was killed between its result and its lock is not started again.
+        for lock in self._locks():
+            key = str(lock.relative_to(self.unfinished).with_suffix(""))
+            with contextlib.suppress(InputError), self.working_on(key, patience=0):
+                if self.json_path(key).exists():
+                    self.forget_checkpoints(key)
         now = time.time()
         for path in (*_listed(self.unfinished, "stop-*"), *_listed(self.unfinished, f"{CREDENTIALS}*")):
             with contextlib.suppress(OSError):

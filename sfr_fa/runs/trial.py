@@ -305,7 +305,7 @@ def run_trial(trial: Trial, folder: RunFolder, on_task: OnTask | None = None) ->
                 notes,
             )
         )
-        folder.forget_checkpoints(key, before=trial.tasks + 1)
+        folder.forget_checkpoints(key)
         return [f"{key}: {note}" for note in (*notes, *remarks)]
 
 

@@ -334,6 +334,32 @@ def test_tidying_up_removes_half_written_files_unless_a_trial_is_under_way(folde
     assert mine.exists()
 
 
+@pytest.mark.parametrize("finished", [True, False])
+def test_tidying_up_removes_what_was_left_by_who_was_killed(folder, finished):
+    """Between writing the result and letting go of the trial, which is not run again, or before that."""
+    state = folder.checkpoint_path(KEY, 2)
+    state.parent.mkdir(parents=True)
+    state.touch()
+    lock = folder.unfinished / f"{KEY}.lock"
+    lock.touch()
+    if finished:
+        write(folder)
+    folder.tidy()
+    assert not lock.exists()
+    assert state.exists() is not finished
+    assert folder.unfinished.exists() is not finished
+
+
+def test_tidying_up_leaves_whoever_works_alone(folder):
+    state = folder.checkpoint_path(KEY, 2)
+    write(folder)
+    with folder.working_on(KEY):
+        state.touch()
+        folder.tidy()
+        assert state.exists()
+        assert (folder.unfinished / f"{KEY}.lock").exists()
+
+
 def test_who_waits_for_a_lock_does_not_get_one_that_is_gone(folder):
     """The first holder removes its file; a third one makes a new file before the second looks again."""
     holders, most = [], []
