@@ -385,6 +385,22 @@ def test_cells_of_the_filter_are_a_hundred_squares(x, y, cell):
     assert world.cell() == cell
 
 
+@pytest.mark.parametrize(
+    ("pose", "cell"),
+    [
+        ((0, 0, -math.pi), (0, 0, 0)),
+        ((0.5, 0.99, 0.1), (12, 24, 10)),
+        ((0.99, 0.05, 3.1), (24, 1, 19)),
+        ((1, 1, math.pi), (24, 24, 19)),
+    ],
+)
+def test_cells_of_the_filter_of_networks(pose, cell):
+    """Borders included, as above."""
+    world = Racer().world
+    world.pose[:] = pose
+    assert world.cell() == np.ravel_multi_index(cell, (25, 25, 20))
+
+
 def test_actions_by_number():
     """Files hold numbers of actions, so that they must not change."""
     assert (UP, DOWN, LEFT, RIGHT) == (0, 1, 2, 3)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from examples.own_world import environment as keys_and_doors
-from sfr_fa.agents import FeatureSubnetworks
+from sfr_fa.agents import FeatureSubnetworks, SharedNetwork
 from sfr_fa.engines import ENGINES, EpisodeLimit, compiled
 from sfr_fa.engines.packing import FILTER_FROM
 from sfr_fa.feature_codes import CellCode, FourierCode
@@ -21,6 +21,7 @@ from tests.refusals import refused
 MANY = (6,) * (FILTER_FROM + 1)
 """So many policies that those which cannot win are passed over."""
 SMALL = {"approximator": functools.partial(FeatureSubnetworks, hidden=(3, 5))}
+FAST_HEAD = {"approximator": functools.partial(SharedNetwork, hidden=(3, 5), head_rate=5)}
 CELLS = {"feature_code": CellCode(BUMPS.centres)}
 WAVES = {"feature_code": FourierCode.random(3, 6, 0.3, np.random.default_rng(15))}
 
@@ -38,9 +39,9 @@ def interpreted(monkeypatch):
     ("agent", "options"),
     [
         ("Q", {}), ("SF", {}), ("SF-R", {}), ("SF-h", {"limit": EpisodeLimit(3)}), ("CSFR", {"bins": 3}),
-        ("SFR-K", {}), ("SFR-K-R", CELLS), ("SFR-K", WAVES),
+        ("SFR-K", {}), ("SFR-K-R", CELLS), ("SFR-K", WAVES), ("SFR-K", FAST_HEAD),
     ],
-    ids=["Q", "SF", "SF-R", "SF-h", "CSFR", "bumps", "cells", "waves"],
+    ids=["Q", "SF", "SF-R", "SF-h", "CSFR", "bumps", "cells", "waves", "fast head"],
 )  # fmt: skip
 def test_the_interpreted_loop_walks_the_path_of_the_reference(agent, options):
     walk_both(agent, functools.partial(short_racer, episode_steps=5), steps=(8, 8), **SMALL | options)

@@ -12,6 +12,7 @@ from sfr_fa.agents import FeatureSubnetworks, ValueShape
 from sfr_fa.environments.layouts import RACER_LAYOUT
 from sfr_fa.kernels import mlp
 from sfr_fa.kernels.network_values import NetworkValues
+from sfr_fa.kernels.rows import LANES
 from tests.fa.engine_checks import compiled
 
 SHAPES = st.sampled_from([(1, 1, 20, 20), (3, 1, 20, 20), (3, 11, 20, 20), (2, 5, 7, 9), (6, 3, 12, 4)])
@@ -42,6 +43,15 @@ def evaluate_all(networks, state, values, of=compiled):
     seen = np.flatnonzero(state)
     for k in range(networks.shape.policies):
         of(mlp.evaluate)(networks, k, state, seen, len(seen), values)
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 3, 20), (3, 11, 20, 9), (2, 5, 8, 8)])
+def test_layers_are_padded_to_whole_vector_registers(shape):
+    """Compiled sums read whole registers."""
+    G, U, H_1, H_2 = shape
+    packed = drawn_networks(2, shape, np.float32, seed=0).shape
+    for units, needed in zip(packed[3:], (H_1, H_2, 3 * U), strict=True):
+        assert units % LANES == 0 <= units - needed < LANES
 
 
 @given(policies=st.integers(2, 40), shape=SHAPES, dtype=DTYPES, seed=SEEDS)
