@@ -7,9 +7,10 @@ import pytest
 
 from examples.own_world import environment as keys_and_doors
 from sfr_fa.agents import FeatureSubnetworks, SharedNetwork
-from sfr_fa.engines import ENGINES, EpisodeLimit, compiled
+from sfr_fa.engines import ENGINES, EpisodeLimit, compiled, packing
 from sfr_fa.engines.packing import FILTER_FROM
 from sfr_fa.feature_codes import CellCode, FourierCode
+from sfr_fa.kernels import network_filter
 from sfr_fa.kernels.loop import run_task
 from sfr_fa.kernels.racer import RacerWorld
 from sfr_fa.tasks import LinearTask
@@ -20,6 +21,7 @@ from tests.refusals import refused
 
 MANY = (6,) * (FILTER_FROM + 1)
 """So many policies that those which cannot win are passed over."""
+RACER_CELL = RacerWorld.cell
 SMALL = {"approximator": functools.partial(FeatureSubnetworks, hidden=(3, 5))}
 FAST_HEAD = {"approximator": functools.partial(SharedNetwork, hidden=(3, 5), head_rate=5)}
 CELLS = {"feature_code": CellCode(BUMPS.centres)}
@@ -65,6 +67,18 @@ def test_the_interpreted_loop_walks_the_path_of_the_reference(agent, options):
 )
 def test_linear_agents_walk_it_too(agent, steps, limit):
     walk_both(agent, steps=steps, limit=limit)
+
+
+def test_the_filter_of_networks_leaves_the_path_as_it_is(monkeypatch):
+    monkeypatch.setattr(RacerWorld, "cell", RACER_CELL)
+    monkeypatch.setattr(network_filter, "VISITS", 1)
+    monkeypatch.setattr(network_filter, "PATIENCE", 5)
+    monkeypatch.setattr(packing, "FILTER_NETWORKS_FROM", 2)
+    options = SMALL | {"bins": 3, "learning_rate": 0.2}
+    results, (engine, _) = walk_both("CSFR", short_racer, steps=(25,) * 5, **options)
+    tables = engine._last.tables
+    assert (tables.bounds[tables.bounded >= 0] < np.inf).sum() > 10
+    assert any(result.gpi_counts[:-1].any() for result in results), "older policies win, too"
 
 
 @pytest.mark.parametrize(
