@@ -401,3 +401,30 @@ def test_the_best_rates_have_the_highest_mean_return(tmp_path):
         points_so_far = results.grid_points(unfinished, planned, 2, frozenset())
         assert not any(point.best for point in points_so_far), "it has no winner"
     assert results.grid_to_csv(points).decode().splitlines()[2] == "general,SFR,0.005,2,2.75,0,1,,,"
+
+
+def test_a_race_that_is_finished_has_a_winner_and_says_who_fell(folder):
+    returns = {0.0025: (9.0, 9.4), 0.005: (20.0, 20.5, 19.8, 20.2, 20.1), 0.025: (1.0, 1.1)}
+    for rate, totals in returns.items():
+        for repetition, total in enumerate(totals):
+            trial = TRIAL | {"rates": {"learning_rate": rate}, "repetition": repetition}
+            write(folder, f"{rate}/{repetition}", trial, [row(0, total)])
+    found = [folder.read_result(f"{rate}/{k}") for rate, totals in returns.items() for k in range(len(totals))]
+    planned, place = {("general", "SFR"): 3}, ("general", "SFR")
+    for races, best, fell in ((frozenset(), [], []), (frozenset({place}), [0.005], [0.0025, 0.025])):
+        points = results.grid_points(found, planned, 5, races)
+        assert [point.rates["learning_rate"] for point in points if point.best] == best
+        assert [point.rates["learning_rate"] for point in points if point.dropped] == fell
+
+
+def test_a_folder_remembers_who_has_raced(folder):
+    assert folder.races() == frozenset()
+    first, second = frozenset({("general", "Q")}), frozenset({("general", "Q"), ("linear", "SFR")})
+    folder.add_races(first)
+    assert folder.races() == first
+    folder.add_races(second)
+    [file] = folder.path.glob("race.json")
+    os.utime(file, (1, 1))
+    folder.add_races(first)
+    assert folder.races() == second
+    assert file.stat().st_mtime == 1, "nothing new"
