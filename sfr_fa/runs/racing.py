@@ -108,7 +108,8 @@ def _behind(returns: FloatArray, error: float) -> dict[int, tuple[float, float]]
     variances = differences.var(axis=1, ddof=1)
     degrees = PRIOR_DEGREES + r - 1
     moderated = (PRIOR_DEGREES * np.median(variances) + (r - 1) * variances) / degrees
-    threshold = float(-special.stdtrit(degrees, error))
+    # SciPy's quantile at 0 has the wrong sign.
+    threshold = float(-special.stdtrit(degrees, error)) if error > 0 else np.inf
     for c, difference, variance in zip(others, differences.mean(axis=1), moderated, strict=True):
         # Equal in every repetition: no reason to drop either.
         statistic = float(difference / np.sqrt(variance / r)) if difference > 0 and variance > 0 else 0.0

@@ -53,6 +53,13 @@ def test_what_diverges_last_does_not_win():
     assert plan({"only": {**good, 2: np.inf}}, (2, 3)).winner is None
 
 
+def test_who_is_left_in_the_last_round_is_not_dropped_any_more():
+    """However far behind: there is nothing left to spare, and the table shows who came second."""
+    returns = {"a": dict(enumerate((10.0, 20.0, 30.0))), "b": dict(enumerate((9.8, 20.2, 1.0)))}
+    last = plan(returns, (2, 3))
+    assert (last.winner, last.to_run, last.dropped) == ("a", (), ())
+
+
 def test_a_single_combination_runs_to_the_end_and_wins():
     last, trials = run_race(np.ones((1, 10)))
     assert (last.winner, trials) == ("0", 10)
