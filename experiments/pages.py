@@ -42,7 +42,7 @@ PAGES = {**SECTIONS, "docs/results.md": "results.md", "results/README.md": "publ
 SECTION = re.compile(r"(?<=<!-- results -->\n).*?(?=<!-- /results -->)", re.DOTALL)
 FIGURES = "figures"
 BEGUN = "full"
-"""The folder of runs at full size that are not complete yet; smaller ones stand in their place until they are."""
+"""The folder of runs at full size that are not complete yet; smaller ones stand in until they are."""
 PLACES = {"place": Place, "LINEAR": LINEAR, "GENERAL": GENERAL, "BARRETO": BARRETO, "RACER": RACER}
 ABSENT = Markup("*not run*")
 

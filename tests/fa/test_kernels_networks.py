@@ -48,7 +48,7 @@ def evaluate_all(networks, state, values, of=compiled):
 @pytest.mark.parametrize("shape", [(1, 1, 3, 20), (3, 11, 20, 9), (2, 5, 8, 8)])
 def test_layers_are_padded_to_whole_vector_registers(shape):
     """Compiled sums read whole registers."""
-    G, U, H_1, H_2 = shape
+    _, U, H_1, H_2 = shape
     packed = drawn_networks(2, shape, np.float32, seed=0).shape
     for units, needed in zip(packed[3:], (H_1, H_2, 3 * U), strict=True):
         assert units % LANES == 0 <= units - needed < LANES

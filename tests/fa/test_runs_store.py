@@ -409,10 +409,10 @@ def test_a_race_that_is_finished_has_a_winner_and_says_who_fell(folder):
         for repetition, total in enumerate(totals):
             trial = TRIAL | {"rates": {"learning_rate": rate}, "repetition": repetition}
             write(folder, f"{rate}/{repetition}", trial, [row(0, total)])
-    found = [folder.read_result(f"{rate}/{k}") for rate, totals in returns.items() for k in range(len(totals))]
-    planned, place = {("general", "SFR"): 3}, ("general", "SFR")
+    keys = [f"{rate}/{repetition}" for rate, totals in returns.items() for repetition in range(len(totals))]
+    found, place = [folder.read_result(key) for key in keys], ("general", "SFR")
     for races, best, fell in ((frozenset(), [], []), (frozenset({place}), [0.005], [0.0025, 0.025])):
-        points = results.grid_points(found, planned, 5, races)
+        points = results.grid_points(found, {place: 3}, 5, races)
         assert [point.rates["learning_rate"] for point in points if point.best] == best
         assert [point.rates["learning_rate"] for point in points if point.dropped] == fell
 
