@@ -38,7 +38,7 @@ from sfr_fa.feature_codes import CellCode, FourierCode, KernelCode
 from sfr_fa.feature_spaces import DiscreteFeatures, FeatureSpace
 from sfr_fa.kernels import loop
 from sfr_fa.kernels.arrays import padded
-from sfr_fa.kernels.cells import Block, boxes, directions
+from sfr_fa.kernels.cells import Block, boxes, directions, larger_cells
 from sfr_fa.kernels.gpi_filter import RANK
 from sfr_fa.kernels.linear import PADDING, ROWS_AT_ONCE
 from sfr_fa.kernels.linear_values import LinearValues
@@ -53,6 +53,8 @@ FILTER_FROM = 8
 """With fewer stored policies full GPI is faster than the filter of linear values..."""
 FILTER_NETWORKS_FROM = 3
 """... or that of networks."""
+AXIS_CELLS_TOGETHER = 4
+"""So many cells along each axis, or fewer, have one table of the filter of linear values."""
 AT_ONCE = 64
 """So many policies are compared at a time: they fit into a cache."""
 
@@ -94,8 +96,10 @@ class LinearFamily:
     def __init__(self, agent: GpiAgent, blocks: Sequence[Block]) -> None:
         self.agent, self.feature_dtype = agent, agent.numpy_dtype
         # Its tables are of one code; all other entries are taken as they are, and should change rarely.
-        none = np.zeros((0, RANK, agent.state_dim))
-        self.bases = directions(blocks[0], RANK) if len(blocks) == 1 else none
+        self.bases, self.cell_of = np.zeros((0, RANK, agent.state_dim)), np.zeros(0, np.int64)
+        if len(blocks) == 1:
+            larger, self.cell_of = larger_cells(blocks[0], AXIS_CELLS_TOGETHER)
+            self.bases = directions(larger, RANK)
         self.reward_dtype = np.dtype(np.float64)
         self.state_width = padded(agent.state_dim, PADDING)
 
@@ -107,7 +111,7 @@ class LinearFamily:
         before: LinearValues | None = None,
     ) -> LinearValues:
         agent = self.agent
-        bases = self.bases if len(policies) >= FILTER_FROM else self.bases[:0]
+        cells = slice(None if len(policies) >= FILTER_FROM else 0)
         stored = agent.policies.parameters["weight"].numpy()
         theta, changed = self._copied(stored, policies, before)
         return LinearValues.new(
@@ -117,7 +121,8 @@ class LinearFamily:
             agent.num_actions,
             clip=agent.clip is clip_at_zero,
             folds=_is_linear_in_values(agent),
-            bases=bases,
+            bases=self.bases[cells],
+            cell_of=self.cell_of[cells],
             steps=steps,
             before=None if before is None else before.tables,
             changed=changed,

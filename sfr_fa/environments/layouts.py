@@ -40,7 +40,7 @@ from sfr_theory.errors import InputError
 
 SHAPES = ("box", "triangle", "circle")
 SHORTEST_STEP = 1 / 400
-CELLS = 10
+CELLS = 40
 """Cells of GPI's filter along each axis, in object collection..."""
 RACER_CELLS, ANGLE_CELLS = 25, 20
 """... and in the racer, where networks want smaller ones; and of its orientation."""

@@ -10,12 +10,12 @@ code is measured at every state: a poor basis, or a box that is too small, costs
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
-from sfr_fa.kernels.arrays import FloatArray
+from sfr_fa.kernels.arrays import FloatArray, Integers
 from sfr_fa.kernels.encoding import write_circle_code, write_interval_code
 
 POINTS = 9
@@ -67,6 +67,16 @@ def codes_of(block: Block) -> FloatArray:
             len(codes) * len(more), codes.shape[1] * more.shape[1], -1
         )
     return codes
+
+
+def larger_cells(block: Block, most: int) -> tuple[Block, Integers]:
+    """Up to so many cells along each axis taken together; and of each cell the number of the one it is in."""
+    larger, number = [], np.zeros(1, np.int64)
+    for axis in block:
+        together = next(count for count in range(most, 0, -1) if axis.cells % count == 0)
+        larger.append(replace(axis, cells=axis.cells // together))
+        number = np.add.outer(number * larger[-1].cells, np.arange(axis.cells) // together).ravel()
+    return tuple(larger), number
 
 
 @functools.cache

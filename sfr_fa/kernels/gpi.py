@@ -9,10 +9,14 @@ because exact values come from one function that knows nothing of them.
 
 How a policy is evaluated is up to the family of values, which asks in a loop:
 
+    note_largest(search)
     for e in range(gather(search)):
         if may_win(search, search.candidates[e]):
             evaluate it, and note_value
     c = winner(search)
+
+A family that has bounds of actions evaluates only those that can win, and leaves in `bound` what bounds the
+others: a winner's other actions are smaller, and are evaluated when somebody asks for them.
 
 After the update of a policy it is evaluated again and the search goes on: those that the old values ruled out
 may now have a chance.
@@ -24,23 +28,29 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sfr_fa.kernels.arrays import REASSOCIATE, Integers, Reals, fill, padded, part
+from sfr_fa.kernels.arrays import REASSOCIATE, Bytes, Integers, Reals, fill, padded, part
 
 LANES = 16
-"""Bounds are padded to a multiple of this many entries, a whole number of vector registers."""
+"""Policies are in groups of this many, a whole number of vector registers; the last group is padded."""
 
 
 class Search(NamedTuple):
     """What is known of K policies at the present state."""
 
     q: Reals
-    """(K, A): Q_k(s, a), if evaluated here."""
+    """(K, A): Q_k(s, a), if evaluated here, or -infinity."""
+    known: Bytes
+    """(K, A): whether it is evaluated here..."""
+    begun: Integers
+    """(K,): ... if this is the number of the present state..."""
+    number: Integers
+    """(1,): ... which counts them."""
     best: Reals
-    """(K,): max over a of Q_k(s, a), if evaluated here."""
+    """(K,): of the actions evaluated here the largest Q_k(s, a)."""
     bound: Reals
-    """(K or more,): no less than that, for every policy not evaluated here; -infinity for the others."""
+    """(K or more,): no less than Q_k(s, a) of all others; -infinity if there are none."""
     tops: Reals
-    """(T,): of every T-th bound the largest; no less than that, once some are evaluated."""
+    """(N,): the largest bound of each group; no less than that, once some are evaluated."""
     evaluated: Integers
     """(K,): the policies that were evaluated here..."""
     how_many: Integers
@@ -56,6 +66,9 @@ def new_search(policies: int, num_actions: int, dtype: np.dtype) -> Search:
     L = padded(policies, LANES)
     return Search(
         q=np.zeros((policies, num_actions), dtype),
+        known=np.zeros((policies, num_actions), np.int8),
+        begun=np.zeros(policies, dtype=np.int64),
+        number=np.zeros(1, dtype=np.int64),
         best=np.zeros(policies, dtype),
         bound=np.full(L, np.inf, dtype),
         tops=np.full(L // LANES, np.inf, dtype),
@@ -68,15 +81,14 @@ def new_search(policies: int, num_actions: int, dtype: np.dtype) -> Search:
 
 @part(fastmath=REASSOCIATE)
 def note_tops(bound: Reals, tops: Reals) -> None:
-    """tops[j] = max over m of bound[m T + j]."""
-    T = np.uintp(tops.shape[0])
-    for j in range(T):
-        tops[j] = -np.inf
-    # One m after the other: a loop over the few of each j would not be vectorised.
-    for m in range(np.uintp(LANES)):
-        for j in range(T):
-            value = bound[m * T + j]
-            tops[j] = value if value > tops[j] else tops[j]
+    """The largest bound of each group."""
+    for n in range(np.uintp(tops.shape[0])):
+        first = n * np.uintp(LANES)
+        top = bound[first]
+        for lane in range(np.uintp(LANES)):
+            value = bound[first + lane]
+            top = value if value > top else top
+        tops[n] = top
 
 
 @part()
@@ -87,13 +99,38 @@ def rule_nothing_out(search: Search) -> None:
 
 
 @part()
-def note_value(search: Search, k: int, best: float) -> None:
-    """Policy k has been evaluated, for the first time at this state: max over a of Q_k(s, a)."""
-    search.best[k] = best
-    search.bound[k] = -np.inf
+def begin_search(search: Search) -> None:
+    """At another state, where nothing is evaluated."""
+    search.how_many[0] = 0
+    search.number[0] += 1
+
+
+@part()
+def begin_policy(search: Search, k: int) -> None:
+    """Policy k is about to be evaluated, for the first time at this state."""
+    search.begun[k] = search.number[0]
     search.evaluated[search.how_many[0]] = k
     search.how_many[0] += 1
+
+
+@part()
+def note_value(search: Search, k: int, best: float) -> None:
+    """All actions of policy k have been evaluated, for the first time at this state: max_a Q_k(s, a)."""
+    begin_policy(search, k)
+    for a in range(search.known.shape[1]):
+        search.known[k, a] = 1
+    search.best[k] = best
+    search.bound[k] = -np.inf
     search.largest[0] = max(search.largest[0], best)
+
+
+@part()
+def note_largest(search: Search) -> None:
+    """Of the values of the policies that are evaluated."""
+    largest = -np.inf
+    for e in range(search.how_many[0]):
+        largest = max(largest, search.best[search.evaluated[e]])
+    search.largest[0] = largest
 
 
 @part()
@@ -102,16 +139,11 @@ def gather(search: Search) -> int:
 
     Its value rules out most of the others: ask `may_win` before each is evaluated.
     """
-    best, bound, evaluated, candidates = search.best, search.bound, search.evaluated, search.candidates
-    largest = -np.inf
-    for e in range(search.how_many[0]):
-        largest = max(largest, best[evaluated[e]])
-    search.largest[0] = largest
+    bound, candidates, K = search.bound, search.candidates, search.best.shape[0]
     count, promising = 0, 0
-    K, T = best.shape[0], search.tops.shape[0]
-    for j in range(T):
-        if search.tops[j] >= largest:
-            for k in range(j, K, T):
+    for n in range(search.tops.shape[0]):
+        if search.tops[n] >= search.largest[0]:
+            for k in range(n * LANES, min((n + 1) * LANES, K)):
                 if may_win(search, k):
                     candidates[count] = k
                     if bound[k] > bound[candidates[promising]]:
@@ -124,8 +156,8 @@ def gather(search: Search) -> int:
 
 @part()
 def may_win(search: Search, k: int) -> bool:
-    """Whether policy k has not been evaluated, and its bound reaches the largest value."""
-    # Policies that are evaluated have the bound -infinity; it reaches `largest` if no value is a number.
+    """Whether the bound of actions of policy k that have not been evaluated reaches the largest value."""
+    # If there are none it is -infinity, which reaches `largest` if no value is a number.
     return search.bound[k] >= search.largest[0] and search.bound[k] != -np.inf
 
 

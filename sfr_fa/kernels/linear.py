@@ -61,20 +61,26 @@ def action_values(theta: Reals, k: int, first: int, state: Reals, values: Reals)
         values[r] = dot(theta[k, first + r], state)
 
 
+@part(inlined=True)
+def read_action(values: Reals, k: int, a: int, readout: Reals, clip: bool) -> float:
+    """Q_k(s, a) = sum_d v_d clip(values[k, (a, d)])."""
+    policy, D = np.uintp(k), np.uintp(readout.shape[0])
+    first, total = np.uintp(a) * D, values.dtype.type(0)
+    lowest = total if clip else values.dtype.type(-np.inf)
+    for d in range(D):
+        value = values[policy, first + d]
+        total += readout[d] * (lowest if value < lowest else value)
+    return total
+
+
 @part()
 def read_out(values: Reals, k: int, readout: Reals, clip: bool, q: Reals) -> float:
-    """q[k, a] = sum_d v_d clip(values[k, (a, d)]); returns max over a of q[k, a]."""
-    policy, D = np.uintp(k), np.uintp(readout.shape[0])
-    zero, best = q.dtype.type(0), q.dtype.type(-np.inf)
-    lowest = zero if clip else best
+    """q[k, a] = Q_k(s, a); returns max over a of q[k, a]."""
+    best = q.dtype.type(-np.inf)
     for a in range(np.uintp(q.shape[1])):
-        total = zero
-        for d in range(D):
-            value = values[policy, a * D + d]
-            total += readout[d] * (lowest if value < lowest else value)
-        q[policy, a] = total
-        if total > best:
-            best = total
+        q[k, a] = read_action(values, k, a, readout, clip)
+        if q[k, a] > best:
+            best = q[k, a]
     return best
 
 

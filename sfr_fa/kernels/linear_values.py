@@ -13,11 +13,14 @@ import numpy as np
 
 from sfr_fa.kernels.arrays import Integers, Reals, copy_from, padded, part
 from sfr_fa.kernels.gpi import (
+    LANES,
     Search,
+    begin_policy,
+    begin_search,
     gather,
     may_win,
     new_search,
-    note_tops,
+    note_largest,
     note_value,
     rule_nothing_out,
     winner,
@@ -25,12 +28,13 @@ from sfr_fa.kernels.gpi import (
 from sfr_fa.kernels.gpi_filter import (
     ENOUGH_FOR_A_MEAN,
     Filter,
+    arrive,
     begin_filter,
-    bound_policies,
     continued,
     new_filter,
     note_readout,
     note_update,
+    refine,
     serves_again,
 )
 from sfr_fa.kernels.linear import (
@@ -40,6 +44,7 @@ from sfr_fa.kernels.linear import (
     first_largest,
     fold,
     policy_values,
+    read_action,
     read_out,
 )
 from sfr_fa.kernels.values import learner
@@ -81,6 +86,7 @@ class LinearValues(NamedTuple):
         clip: bool,
         folds: bool,
         bases: Reals,
+        cell_of: Integers,
         steps: int,
         before: Filter | None = None,
         changed: Integers | None = None,
@@ -102,7 +108,7 @@ class LinearValues(NamedTuple):
                 reference = some.mean(axis=0)
                 if folds:
                     reference = np.tensordot(readouts[-1], reference.reshape(num_actions, D, S), (0, 1))
-            tables = new_filter(bases, reference, state_dim, num_actions, K, steps, clip=clip)
+            tables = new_filter(bases, cell_of, reference, state_dim, num_actions, K, steps, clip=clip)
         return LinearValues(
             theta,
             readouts,
@@ -139,23 +145,24 @@ class LinearValues(NamedTuple):
         weights, gpi_readout, clip, search = self.weights, self.gpi_readout, self.clip, self.search
         i = weights.shape[0] - 1
         if self.tables.seen.shape[0] > 0:
-            bound_policies(self.tables, weights, cell, state, gpi_readout, search.bound)
-            note_tops(search.bound, search.tops)
+            arrive(self.tables, weights, cell, state, gpi_readout, search)
         else:
             rule_nothing_out(search)
-        search.how_many[0] = 0
+        begin_search(search)
         evaluate(i, weights, state, gpi_readout, clip, self.values, search)
         if c != i:
             evaluate(c, weights, state, gpi_readout, clip, self.values, search)
-        return best_policy(weights, state, gpi_readout, clip, self.values, search)
+        return best_policy(self.tables, weights, state, gpi_readout, clip, self.values, search)
 
     def greedy_action(self, k: int) -> int:
         """Of a policy that has been evaluated."""
         return first_largest(self.search.q[k])
 
     def recall(self, c: int, action: int, state: Reals, value_i: Reals, value_c: Reals) -> None:
-        """Known from the search, unless that ran on folded weights."""
+        """Known from the search, unless that ran on folded weights or on other actions of c."""
         i = self.theta.shape[0] - 1
+        if not self.folds and self.search.known[c, action] == 0:
+            action_rows(self.weights, c, action, self.gpi_readout.shape[0], state, self.values)
         copy_value(self.theta, self.folds, self.values, i, action, state, value_i)
         if c != i:
             copy_value(self.theta, self.folds, self.values, c, action, state, value_c)
@@ -194,13 +201,10 @@ class LinearValues(NamedTuple):
     def look_again(self, c: int, action: int, state: Reals) -> int:
         """All values are known but for the action that has learned."""
         weights, gpi_readout, clip, search = self.weights, self.gpi_readout, self.clip, self.search
-        i, outputs = weights.shape[0] - 1, gpi_readout.shape[0]
+        i = weights.shape[0] - 1
         for e in range(1 if c == i else 2):
-            evaluate_again(
-                learner(e, i, c), action * outputs, (action + 1) * outputs, weights, state, gpi_readout,
-                clip, self.values, search,
-            )  # fmt: skip
-        return best_policy(weights, state, gpi_readout, clip, self.values, search)
+            evaluate_again(learner(e, i, c), action, weights, state, gpi_readout, clip, self.values, search)
+        return best_policy(self.tables, weights, state, gpi_readout, clip, self.values, search)
 
 
 @part()
@@ -213,29 +217,71 @@ def evaluate(
 
 
 @part()
-def evaluate_again(
-    k: int, first: int, last: int, weights: Reals, state: Reals, readout: Reals, clip: bool, values: Reals,
+def action_rows(weights: Reals, k: int, action: int, outputs: int, state: Reals, values: Reals) -> None:
+    """values[k, r] = theta_{k,r} . s for all rows of an action, and for those that are read with them."""
+    first, last = action * outputs, (action + 1) * outputs
+    begin, end = first - first % ROWS_AT_ONCE, -(-last // ROWS_AT_ONCE) * ROWS_AT_ONCE
+    policy_values(weights, k, begin, end, state, values)
+
+
+@part()
+def evaluate_actions(
+    k: int, of_actions: Reals, weights: Reals, state: Reals, readout: Reals, clip: bool, values: Reals,
     search: Search,
 ) -> None:  # fmt: skip
-    """The values of an evaluated policy after an update of its rows from `first` to `last`.
+    """The exact values of those actions of policy k whose bounds reach the largest value."""
+    q, known, n, lane = search.q, search.known, k // LANES, k % LANES
+    if search.begun[k] != search.number[0]:
+        begin_policy(search, k)
+        search.best[k] = -np.inf
+        for a in range(q.shape[1]):
+            q[k, a] = -np.inf
+            known[k, a] = 0
+    while True:
+        next_one, bound = -1, q.dtype.type(-np.inf)
+        for a in range(q.shape[1]):
+            if known[k, a] == 0 and of_actions[n, a, lane] > bound:
+                next_one, bound = a, of_actions[n, a, lane]
+        search.bound[k] = bound
+        if next_one < 0 or bound < search.largest[0]:
+            return
+        action_rows(weights, k, next_one, readout.shape[0], state, values)
+        value = read_action(values, k, next_one, readout, clip)
+        q[k, next_one] = value
+        known[k, next_one] = 1
+        search.best[k] = max(search.best[k], value)
+        search.largest[0] = max(search.largest[0], value)
+
+
+@part()
+def evaluate_again(
+    k: int, action: int, weights: Reals, state: Reals, readout: Reals, clip: bool, values: Reals,
+    search: Search,
+) -> None:  # fmt: skip
+    """The values of an evaluated policy after an update of an action.
 
     A correction by delta s . s' would be cheaper still, but rounds differently: two policies that equal
     updates have made equal, as happens in front of a wall, would not tie any more.
     """
-    begin, end = first - first % ROWS_AT_ONCE, -(-last // ROWS_AT_ONCE) * ROWS_AT_ONCE
-    policy_values(weights, k, begin, end, state, values)
+    action_rows(weights, k, action, readout.shape[0], state, values)
     search.best[k] = read_out(values, k, readout, clip, search.q)
 
 
-@part()
+@part(inlined=True)
 def best_policy(
-    weights: Reals, state: Reals, readout: Reals, clip: bool, values: Reals, search: Search
+    tables: Filter, weights: Reals, state: Reals, readout: Reals, clip: bool, values: Reals, search: Search
 ) -> int:
     """The first policy of largest value; evaluates whatever might be it."""
+    note_largest(search)
+    if tables.seen.shape[0] > 0:
+        refine(tables, readout, search)
     for e in range(gather(search)):
         k = search.candidates[e]
         if may_win(search, k):
-            evaluate(k, weights, state, readout, clip, values, search)
+            if tables.seen.shape[0] > 0:
+                evaluate_actions(k, tables.of_actions, weights, state, readout, clip, values, search)
+            else:
+                evaluate(k, weights, state, readout, clip, values, search)
     return winner(search)
 
 

@@ -15,9 +15,11 @@ from sfr_fa.kernels.arrays import Integers, Reals, copy_to, within_measure
 from sfr_fa.kernels.cells import Boxes
 from sfr_fa.kernels.gpi import (
     Search,
+    begin_search,
     gather,
     may_win,
     new_search,
+    note_largest,
     note_tops,
     note_value,
     rule_nothing_out,
@@ -175,7 +177,7 @@ class NetworkValues(NamedTuple):
             note_tops(search.bound, search.tops)
         else:
             rule_nothing_out(search)
-        search.how_many[0] = 0
+        begin_search(search)
         for e in range(1 if c == i else 2):
             k = learner(e, i, c)
             note_value(search, k, self.best_value(k))
@@ -184,6 +186,7 @@ class NetworkValues(NamedTuple):
     def best_policy(self) -> int:
         """The first policy of largest value; evaluates whatever might be it."""
         search = self.search
+        note_largest(search)
         for e in range(gather(search)):
             k = search.candidates[e]
             if may_win(search, k):

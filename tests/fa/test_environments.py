@@ -376,9 +376,17 @@ class TestObjectCollection:
 
 @pytest.mark.parametrize(
     ("x", "y", "cell"),
-    [(0, 0, 0), (0.05, 0.95, 9), (0.95, 0.05, 90), (0.31, 0.77, 37), (1, 0, 90), (0, 1, 9), (1, 1, 99)],
+    [
+        (0, 0, 0),
+        (0.01, 0.99, 39),
+        (0.99, 0.01, 1560),
+        (0.31, 0.77, 510),
+        (1, 0, 1560),
+        (0, 1, 39),
+        (1, 1, 1599),
+    ],
 )
-def test_cells_of_the_filter_are_a_hundred_squares(x, y, cell):
+def test_cells_of_the_filter_are_forty_by_forty_squares(x, y, cell):
     """Borders included: a cell is an index into tables of compiled code."""
     world = ObjectCollection().world
     world.position[:] = x, y

@@ -6,11 +6,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfr_fa.engines.packing import FILTER_FROM
+from sfr_fa.engines.packing import AXIS_CELLS_TOGETHER, FILTER_FROM
 from sfr_fa.environments.object_collection import ObjectCollection
-from sfr_fa.kernels import gpi_filter
-from sfr_fa.kernels.cells import directions
-from sfr_fa.kernels.gpi import LANES, new_search, note_tops
+from sfr_fa.kernels import gpi_filter, places
+from sfr_fa.kernels.cells import directions, larger_cells
+from sfr_fa.kernels.gpi import LANES, begin_search, new_search
+from sfr_fa.kernels.groups import RANK
 from sfr_fa.kernels.linear_values import LinearValues, best_policy, evaluate
 from sfr_fa.kernels.object_collection import move_to
 from sfr_fa.tasks import TableTask
@@ -19,7 +20,8 @@ from tests.fa.engine_checks import compiled, engine_of, next_task, set_policies,
 A, M, P, S, PADDED = 4, 12, 100, 113, 128
 PLACE = (0.3, 0.42)
 ENVIRONMENT = ObjectCollection()
-BASES = directions(*ENVIRONMENT.coded_blocks(), gpi_filter.RANK)
+LARGER, CELL_OF = larger_cells(*ENVIRONMENT.coded_blocks(), AXIS_CELLS_TOGETHER)
+BASES = directions(LARGER, RANK)
 
 
 class Policies:
@@ -30,7 +32,8 @@ class Policies:
         self.weights[..., :S] = weights
         self.dtype, self.clip = np.dtype(dtype), clip
         K = len(weights)
-        self.tables = gpi_filter.new_filter(BASES, self.weights.mean(axis=0), S, A, K, 100, clip=clip)
+        reference = self.weights.mean(axis=0)
+        self.tables = gpi_filter.new_filter(BASES, CELL_OF, reference, S, A, K, 100, clip=clip)
         self.readout = np.ones(D, dtype)
         compiled(gpi_filter.begin_filter)(self.tables, self.weights, self.readout, np.arange(K))
 
@@ -39,8 +42,16 @@ class Policies:
         self.weights[k, action * D : (action + 1) * D, :S] += change
         compiled(gpi_filter.note_update)(self.tables, k, action, self.weights, self.readout)
 
+    def begin_task(self, readout):
+        self.readout = readout.astype(self.dtype)
+        nobody = np.zeros(0, dtype=np.int64)
+        compiled(gpi_filter.begin_filter)(self.tables, self.weights, self.readout, nobody)
+
     def bounds_and_values(self, x, y, memory, readout):
-        """(K,) bounds, and max over a of Q_k as GPI computes it."""
+        """(K,) bounds, and max over a of Q_k as GPI computes it.
+
+        Leaves in `all_hold` whether those of actions and of the place hold, too.
+        """
         state, world = np.zeros(PADDED, self.dtype), ENVIRONMENT.world
         move_to(world, x, y)
         world.memory[:] = memory
@@ -51,14 +62,21 @@ class Policies:
         if not np.array_equal(readout, self.readout):
             self.readout = readout
             compiled(gpi_filter.note_readout)(self.tables, readout)
-        compiled(gpi_filter.bound_policies)(
-            self.tables, self.weights, world.cell(), state, readout, search.bound
-        )
-        compiled(note_tops)(search.bound, search.tops)
+        compiled(gpi_filter.arrive)(self.tables, self.weights, world.cell(), state, readout, search)
+        self.of_place = search.tops.copy()
+        search.largest[0] = -np.inf
+        compiled(gpi_filter.refine)(self.tables, readout, search)
         bound = search.bound[:K].copy()
-        np.testing.assert_array_equal(search.tops, search.bound.reshape(LANES, -1).max(axis=0))
+        np.testing.assert_array_equal(search.tops, search.bound.reshape(-1, LANES).max(axis=1))
+        compiled(begin_search)(search)
         for k in range(K):
             compiled(evaluate)(k, self.weights, state, readout, self.clip, values, search)
+        best = np.full(len(search.bound), -np.inf)
+        best[:K] = search.best
+        of_actions = self.tables.of_actions.transpose(0, 2, 1).reshape(-1, A)[:K]
+        np.testing.assert_array_equal(of_actions.max(axis=1), bound)
+        places_hold = (self.of_place >= best.reshape(-1, LANES).max(axis=1)).all()
+        self.all_hold = bool(places_hold and (of_actions >= search.q).all())
         return bound, search.best.copy()
 
 
@@ -88,12 +106,16 @@ def some_weights(rng, K, D, kind):
     clip=st.booleans(),
     dtype=st.sampled_from([np.float32, np.float64]),
     place=st.tuples(st.floats(0, 1), st.floats(0, 1)),
-    updates=st.lists(st.tuples(st.integers(0, 39), st.integers(0, 3), st.booleans()), max_size=40),
+    updates=st.lists(
+        st.tuples(st.integers(0, 39), st.integers(0, 3), st.booleans(), st.floats(-0.01, 0.01)), max_size=40
+    ),
+    keeps_places=st.booleans(),
 )
-def test_no_value_exceeds_its_bound(seed, K, D, kind, rewards, clip, dtype, place, updates):
+def test_no_value_exceeds_its_bound(seed, K, D, kind, rewards, clip, dtype, place, updates, keeps_places):
     """For policies at rest and for those that have learned, wherever the agent stands and has collected.
 
-    Some updates are followed by a visit, so that tables are made and read again in any order.
+    Some updates are followed by a visit not far from the last one, so that tables and bounds of places are
+    made and read again in any order.
     """
     rng = np.random.default_rng(seed)
     policies = Policies(some_weights(rng, K, D, kind), D, dtype, clip)
@@ -107,19 +129,22 @@ def test_no_value_exceeds_its_bound(seed, K, D, kind, rewards, clip, dtype, plac
     elif rewards == "huge":
         readout *= 1e4
     memory = (rng.random(M) < 0.4).astype(float)
-    for k, action, visits in updates:
+    if keeps_places:
+        policies.begin_task(readout)
+    for k, action, visits, apart in updates:
         policies.update(k % K, action, rng.normal(0, 0.1, (D, S)))
         if visits:
-            bound, best = policies.bounds_and_values(*place, memory, readout)
-            assert (bound >= best).all()
-    bound, best = policies.bounds_and_values(*place, memory, readout)
-    assert (bound >= best).all()
+            x, y = np.clip([place[0] + apart, place[1] - apart / 2], 0, 1)
+            policies.bounds_and_values(x, y, memory, readout)
+            assert policies.all_hold
+    policies.bounds_and_values(*place, memory, readout)
+    assert policies.all_hold
 
 
 def test_a_table_that_had_not_been_read_again_would_be_wrong():
     """So the test above can fail: the log of updates is what brings a cell up to date."""
     policies = Policies(some_weights(np.random.default_rng(0), 20, 6, "usual"), 6, np.float32)
-    readout = np.array([0, 0.5, -0.5, 0.7, -1, 1])
+    readout = READOUT
     policies.bounds_and_values(0.3, 0.42, np.zeros(M), readout)
     policies.update(3, 1, np.ones((6, S)) * np.sign(readout)[:, None])
     policies.tables.num_updates[0] -= 1
@@ -130,10 +155,105 @@ def test_a_table_that_had_not_been_read_again_would_be_wrong():
     assert bound[3] >= best[3]
 
 
+READOUT = np.array([0, 0.5, -0.5, 0.7, -1, 1])
+
+
 def test_the_filter_rules_out_most_policies():
     policies = Policies(some_weights(np.random.default_rng(0), 200, 6, "usual"), 6, np.float32)
-    bound, best = policies.bounds_and_values(0.3, 0.42, np.zeros(M), np.array([0, 0.5, -0.5, 0.7, -1, 1]))
+    bound, best = policies.bounds_and_values(0.3, 0.42, np.zeros(M), READOUT)
     assert (bound >= best.max()).sum() < 40
+
+
+def some_places(policies, count=30, memory=0.0):
+    """The bounds of the groups at places that differ by little, once the place is known."""
+    rng, tops = np.random.default_rng(8), []
+    for x, y in rng.uniform(0.301, 0.324, (count, 2)):
+        policies.bounds_and_values(x, y, np.full(M, memory), READOUT)
+        tops.append(policies.of_place)
+    return np.array(tops)
+
+
+def test_places_rule_out_whole_groups():
+    """The bounds of a place are the same wherever the agent stands there, and not much above the values."""
+    weights = some_weights(np.random.default_rng(0), 200, 6, "usual")
+    weights[16:64, :, P + M] += 10 * READOUT.repeat(A).reshape(6, A).T.ravel()  # three groups that are better
+    policies = Policies(weights, 6, np.float32)
+    policies.begin_task(READOUT)
+    tops = some_places(policies)
+    assert np.isinf(tops[: places.VISITS - 1]).all()
+    assert np.isfinite(tops[places.VISITS - 1 :]).all()
+    assert len(np.unique(tops[-10:], axis=0)) < 10
+    _, best = policies.bounds_and_values(0.31, 0.31, np.zeros(M), READOUT)
+    assert set(np.flatnonzero(policies.of_place >= best.max())) <= {1, 2, 3}
+    some_places(policies, 2, memory=1.0)
+    assert policies.tables.places.num_places[0] == 2, "another memory is another place"
+
+
+def test_a_place_follows_the_policies_that_learn_and_would_be_wrong_if_it_did_not():
+    policies = Policies(some_weights(np.random.default_rng(0), 100, 6, "usual"), 6, np.float32)
+    policies.begin_task(READOUT)
+    before = some_places(policies)[-1]
+    policies.update(37, 1, np.ones((6, S)) * np.sign(READOUT)[:, None])
+    policies.tables.latest[:] = 0
+    policies.bounds_and_values(0.31, 0.31, np.zeros(M), READOUT)
+    assert not policies.all_hold
+    policies.update(37, 1, np.zeros((6, S)))
+    policies.bounds_and_values(0.31, 0.31, np.zeros(M), READOUT)
+    assert (policies.of_place != before).tolist() == [n == 37 // LANES for n in range(len(before))]
+
+
+def test_a_state_outside_of_its_box_makes_it_larger():
+    policies = Policies(some_weights(np.random.default_rng(0), 20, 6, "usual"), 6, np.float64)
+    policies.begin_task(READOUT)
+    some_places(policies)
+    found = policies.tables.places
+    [cell] = np.flatnonzero(found.versions)
+    version, low, high = found.versions[cell], found.low[cell].copy(), found.high[cell].copy()
+    policies.bounds_and_values(0.31, 0.31, np.zeros(M), READOUT)
+    assert found.versions[cell] == version, "in the middle nothing changes"
+    policies.bounds_and_values(0.3249, 0.3249, np.zeros(M), READOUT)
+    assert found.versions[cell] == version + 1
+    assert (found.low[cell] <= low).all()
+    assert (found.high[cell] >= high).all()
+    assert (found.high[cell] > high).any()
+    here = policies.tables.here
+    assert ((found.low[cell] <= here) & (here <= found.high[cell])).all()
+
+
+def test_many_memories_are_forgotten_and_begin_anew():
+    policies = Policies(some_weights(np.random.default_rng(0), 20, 2, "usual"), 2, np.float32)
+    policies.begin_task(np.array([1.0, -0.5]))
+    for number in range(2 * places.MOST_MEMORIES + 3):
+        memory = np.array([number >> bit & 1 for bit in range(M)], dtype=float)
+        for _ in range(2):
+            policies.bounds_and_values(0.31, 0.31, memory, np.array([1.0, -0.5]))
+            assert policies.all_hold
+    assert policies.tables.places.num_memories[0] == 3
+    assert policies.tables.places.num_places[0] == 3
+
+
+def test_many_places_are_forgotten_and_begin_anew(monkeypatch):
+    monkeypatch.setattr(places, "MOST_PLACES", 5)
+    policies = Policies(some_weights(np.random.default_rng(0), 20, 2, "usual"), 2, np.float32)
+    policies.begin_task(np.array([1.0, -0.5]))
+    for x in [0.01, 0.04, 0.06, 0.09, 0.11, 0.01, 0.14, 0.01, 0.04, 0.01, 0.01] * 2:
+        policies.bounds_and_values(x, 0.3, np.zeros(M), np.array([1.0, -0.5]))
+        assert policies.all_hold
+    assert 0 < policies.tables.places.num_places[0] <= 5
+
+
+def test_a_cell_that_there_is_not_rules_nothing_out():
+    policies = Policies(some_weights(np.random.default_rng(0), 20, 6, "usual"), 6, np.float32)
+    policies.bounds_and_values(0.31, 0.31, np.zeros(M), READOUT)
+    for cell in (-1, len(CELL_OF)):
+        search = new_search(20, A, np.dtype(np.float32))
+        search.bound[:], search.tops[:] = -np.inf, -np.inf
+        state = np.zeros(PADDED, np.float32)
+        compiled(gpi_filter.arrive)(policies.tables, policies.weights, cell, state, policies.readout, search)
+        search.largest[0] = -np.inf
+        compiled(gpi_filter.refine)(policies.tables, policies.readout, search)
+        assert (search.bound[:20] == np.inf).all()
+        assert (policies.tables.of_actions == np.inf).all()
 
 
 @pytest.mark.parametrize("kind", ["copies", "alike"])
@@ -146,7 +266,7 @@ def test_bounds_of_policies_with_much_in_common(kind, dtype):
     for x, y in rng.random((50, 2)):
         readout = rng.normal(size=6)
         bound, best = policies.bounds_and_values(x, y, np.zeros(M), readout)
-        assert (bound >= best).all()
+        assert policies.all_hold
         policies.tables.reference[:] = 0
         bound, best = policies.bounds_and_values(x, y, np.zeros(M), readout)
         exceeded = exceeded or bool((bound < best).any())
@@ -160,33 +280,18 @@ def test_a_table_errs_by_half_a_quantum_and_the_bound_counts_it():
     policies = Policies(some_weights(rng, 20, D, "usual"), D, np.float64)
     policies.bounds_and_values(0.3, 0.42, np.zeros(M), np.ones(D))
     tables = policies.tables
-    [g], L = np.flatnonzero(tables.seen >= 0), tables.of_actions.shape[1]
+    [g] = np.flatnonzero(tables.seen >= 0)
     apart = (policies.weights[:, :, :P] - tables.reference[:, :P]).reshape(20, A, D, P)
-    exact = np.einsum("ji,kadi->dajk", tables.bases[g, :, :P], apart)
-    quantum = tables.quantum[g][..., None]
-    kept = tables.inner[g, ..., :20] * quantum
+    exact = np.einsum("ji,kadi->kadj", tables.bases[g, :, :P], apart)
+    quantum = tables.quantum[g].reshape(RANK, A, D).transpose(1, 2, 0)
+    inner = tables.inner[g].transpose(0, 4, 1, 2, 3).reshape(-1, A, D, RANK)[:20]
+    kept = inner * quantum
     assert (np.abs(kept - exact) <= 0.5 * quantum).all()
     assert (np.abs(kept - exact) > 0.4 * quantum).any()
     assert np.abs(tables.inner[g]).max() == gpi_filter.QUANTA
-
-    v, c, totals, halves = rng.normal(size=D), rng.normal(size=gpi_filter.RANK), np.zeros(A * L), np.ones(A)
-    of_position, memory = rng.normal(size=A * D), rng.normal(size=(D, A * L))
-    margins, slacks = rng.random((2, A * L))
-    compiled(gpi_filter.bound_columns)(
-        tables.inner, tables.quantum, g, memory, margins, slacks, of_position, c, 0.3, 0.01, v, 0.0,
-        tables.of_actions, totals, halves,
-    )  # fmt: skip
-    x = memory.reshape(D, A, L)[..., :20] + of_position.reshape(A, D).T[..., None]
-    x = x + np.einsum("j,dajk->dak", c, kept)
-    width = (0.3 * margins + 0.01 * slacks).reshape(A, L)[:, :20]
-    expected = np.einsum("d,dak->ak", v, np.maximum(x, 0)) + width
-    np.testing.assert_allclose(totals.reshape(A, L)[:, :20], expected)
-    half = np.einsum("d,j,daj->a", np.abs(v), np.abs(c), tables.quantum[g]) / 2
-    assert (half < halves).all()
-    assert (halves < 1.05 * half).all()
-    bound = np.zeros(L)
-    compiled(gpi_filter.best_action)(totals.reshape(A, L), halves, bound)
-    np.testing.assert_allclose(bound[:20], (expected + halves[:, None]).max(axis=0))
+    half = np.einsum("d,j,adj->a", np.ones(D), np.abs(tables.here[:RANK]), quantum) / 2
+    assert (half < tables.halves).all()
+    assert (tables.halves < 1.05 * half).all()
 
 
 def test_a_policy_that_outgrows_its_table_gets_another():
@@ -200,10 +305,10 @@ def test_a_policy_that_outgrows_its_table_gets_another():
     policies.bounds_and_values(0.3, 0.42, np.zeros(M), readout)
     assert (policies.tables.quantum[g] == before).all(), "a small change fits"
     policies.update(3, 1, rng.normal(0, 10, (D, S)))
-    bound, best = policies.bounds_and_values(0.3, 0.42, np.zeros(M), readout)
-    assert (policies.tables.quantum[g, :, 1] > 10 * before[:, 1]).any()
-    assert (policies.tables.quantum[g, :, 0] == before[:, 0]).all(), "other actions are as they were"
-    assert (bound >= best).all()
+    policies.bounds_and_values(0.3, 0.42, np.zeros(M), readout)
+    assert (policies.tables.quantum[g, :, D : 2 * D] > 10 * before[:, D : 2 * D]).any()
+    assert (policies.tables.quantum[g, :, :D] == before[:, :D]).all(), "other actions are as they were"
+    assert policies.all_hold
 
 
 def along(directions, D, K=50):
@@ -220,7 +325,7 @@ def code_and_basis():
     move_to(world, *PLACE)
     state = np.zeros(PADDED)
     world.encode(state)
-    return state[:P], BASES[world.cell()]
+    return state[:P], BASES[CELL_OF[world.cell()]]
 
 
 @pytest.mark.parametrize("part", ["margins", "memory_part", "inner"])
@@ -235,7 +340,7 @@ def test_a_filter_without_one_of_its_parts_would_be_wrong(part):
     }[part]
     policies, readout = Policies(weights, 6, np.float32), np.array([0, 0.5, -0.5, 0.7, -1, 1])
     bound, best = policies.bounds_and_values(*PLACE, np.ones(M), readout)
-    assert (bound >= best).all()
+    assert policies.all_hold
     getattr(policies.tables, part)[:] = 0
     bound, best = policies.bounds_and_values(*PLACE, np.ones(M), readout)
     assert (bound < best).any()
@@ -251,6 +356,7 @@ def test_margins_follow_the_weights_and_the_readout():
         tables = policies.tables
         np.testing.assert_allclose(tables.margins, np.abs(readout) @ tables.norms)
         np.testing.assert_allclose(tables.slacks, np.abs(readout) @ tables.sizes)
+        np.testing.assert_array_equal(tables.signs.reshape(A, 6), np.tile(np.sign(readout), (A, 1)))
         assert (tables.margins != before).any()
 
 
@@ -260,7 +366,9 @@ def test_a_readout_that_has_changed_reaches_the_filter():
     theta = np.zeros((FILTER_FROM, A * 2, PADDED))
     theta[..., :S] = some_weights(rng, FILTER_FROM, 2, "usual")
     readouts = rng.normal(size=(FILTER_FROM, 2))
-    values = LinearValues.new(theta, readouts, S, A, clip=True, folds=False, bases=BASES, steps=1)
+    values = LinearValues.new(
+        theta, readouts, S, A, clip=True, folds=False, bases=BASES, cell_of=CELL_OF, steps=1
+    )
     values.begin_task()
     readouts[-1] = [3.0, -2.0]
     values.readout_changed()
@@ -275,19 +383,21 @@ def test_an_output_without_value_may_have_weights_beyond_bounds():
     weights[3, 1] = 1.0
     policies = Policies(weights, 2, np.float32)
     for _ in range(2):  # after a new readout, and after an update
-        bound, best = policies.bounds_and_values(0.3, 0.42, np.zeros(M), np.array([0.0, 1.0]))
+        _, best = policies.bounds_and_values(0.3, 0.42, np.zeros(M), np.array([0.0, 1.0]))
         policies.update(3, 0, np.zeros((2, S)))
         assert best.argmax() == 3
-        assert (bound >= best).all()
+        assert policies.all_hold
 
 
 def test_a_code_without_remainder_leaves_a_width():
     """0 times an infinite norm would be no number here, too."""
-    bases, state = np.zeros((1, gpi_filter.RANK, P)), np.zeros(PADDED)
+    bases, state = np.zeros((1, RANK, P)), np.zeros(PADDED)
     bases[0, 0, 0] = state[0] = 1.0
-    c, rest = np.zeros(gpi_filter.RANK), np.zeros(P)
-    rho, sigma = compiled(gpi_filter.uncertainty)(bases, 0, state, P, 1e-14, c, rest)
-    assert not rest.any()
+    nowhere, D = np.zeros(1, dtype=np.int64), 2
+    tables = gpi_filter.new_filter(bases, nowhere, np.zeros((A * D, PADDED)), S, A, 20, 1, clip=True)
+    compiled(gpi_filter.locate)(tables.bases, 0, state, P, tables.reference, tables.here, tables.rest)
+    assert not tables.rest.any()
+    rho, sigma = compiled(gpi_filter.weigh)(tables, tables.here, tables.here, np.ones(D))
     assert rho == sigma > 0
 
 
@@ -299,7 +409,8 @@ def test_the_first_of_tied_policies_wins_whoever_is_evaluated_first():
     for evaluated_first in range(9):
         search, values = new_search(9, A, np.dtype(np.float64)), np.zeros((9, A))
         compiled(evaluate)(evaluated_first, weights, state, readout, False, values, search)
-        assert compiled(best_policy)(weights, state, readout, False, values, search) == 2
+        off = gpi_filter.new_filter(BASES[:0], CELL_OF[:0], weights[0], S, A, 9, 1, clip=False)
+        assert compiled(best_policy)(off, weights, state, readout, False, values, search) == 2
 
 
 # --- Whole tasks ------------------------------------------------------------------------------------
@@ -372,8 +483,8 @@ def test_tables_serve_again_in_the_next_task(seed, K, more, visits, dtype):
     def go_about():
         for x, learns in visits:
             memory, readout = (rng.random(M) < 0.4).astype(float), rng.normal(size=D)
-            bound, best = policies.bounds_and_values(x, 0.42, memory, readout)
-            assert (bound >= best).all()
+            policies.bounds_and_values(x, 0.42, memory, readout)
+            assert policies.all_hold
             if learns:
                 policies.update(rng.integers(len(policies.weights)), rng.integers(A), rng.normal(size=(D, S)))
 

@@ -5,7 +5,7 @@ import pytest
 
 from sfr_fa.environments.object_collection import ObjectCollection
 from sfr_fa.environments.racer import Racer
-from sfr_fa.kernels.cells import LEAST, MARGIN, TOLERANCE, boxes, codes_of, directions
+from sfr_fa.kernels.cells import LEAST, MARGIN, TOLERANCE, boxes, codes_of, directions, larger_cells
 
 BLOCKS = [block for world in (ObjectCollection(), Racer()) for block in world.coded_blocks()]
 
@@ -39,3 +39,16 @@ def test_boxes_hold_the_codes_of_their_grids(block):
     # No larger than that: each side is touched but for the margin.
     touched = np.abs(along).max(axis=1)
     np.testing.assert_allclose(MARGIN * touched + LEAST, found.radii, atol=1e-9)
+
+
+@pytest.mark.parametrize("most", [1, 3, 4])
+def test_a_cell_is_in_the_larger_one_that_has_its_middle(most):
+    (block,) = ObjectCollection().coded_blocks()
+    larger, number = larger_cells(block, most)
+    fine, coarse = ([(np.arange(axis.cells) + 0.5) / axis.cells for axis in axes] for axes in (block, larger))
+    assert [axis.cells % of.cells for axis, of in zip(block, larger, strict=True)] == [0, 0]
+    assert block[0].cells // larger[0].cells == {1: 1, 3: 2, 4: 4}[most]
+    middles = np.stack(np.meshgrid(*fine, indexing="ij"), axis=-1).reshape(-1, 2)
+    of_larger = np.stack(np.meshgrid(*coarse, indexing="ij"), axis=-1).reshape(-1, 2)
+    nearest = np.abs(middles[:, None] - of_larger).max(axis=-1).argmin(axis=1)
+    np.testing.assert_array_equal(number, nearest)
