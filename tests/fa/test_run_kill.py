@@ -135,7 +135,8 @@ def read_terminal(terminal, process, until=b"\0"):
 
 
 @pytest.mark.slow
-def test_progress_on_a_terminal(config, tmp_path):
+def test_progress_on_a_terminal(tmp_path):
+    config = write_config(tmp_path / "tiny.py", tasks=5, steps=1000, repetitions=2)  # seconds for each trial
     terminal, other_end = pty.openpty()
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "120"}
     process = subprocess.Popen(
