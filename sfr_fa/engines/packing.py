@@ -121,6 +121,7 @@ class LinearFamily:
             agent.num_actions,
             clip=agent.clip is clip_at_zero,
             folds=_is_linear_in_values(agent),
+            learns_rewards=isinstance(agent.readout_rule, LearnedOnline),
             bases=self.bases[cells],
             cell_of=self.cell_of[cells],
             steps=steps,

@@ -66,7 +66,7 @@ import numpy as np
 from sfr_fa.kernels.arrays import REASSOCIATE, Bytes, FloatArray, Integers, Reals, fill, padded, part
 from sfr_fa.kernels.gpi import LANES, Search, rule_nothing_out
 from sfr_fa.kernels.groups import RANK, bound_group
-from sfr_fa.kernels.places import Places, forget_places, new_places, place_at
+from sfr_fa.kernels.places import HIGH, LOW, SEEN, VERSION, Places, forget_places, new_places, place_at
 
 ENOUGH_FOR_A_MEAN = 64
 """The reference is a mean of at most this many policies: more of them take time and change it little."""
@@ -94,6 +94,8 @@ class Filter(NamedTuple):
     """Values below it count as this: 0 where they are clipped, else -infinity."""
     smallest: float
     """Positive: a quantum is at least of this size, divided by QUANTA."""
+    keeps_places: bool
+    """Where the readout changes at every step, bounds of places would serve for one step."""
     cell_of: Integers
     """(Q,): the cell of tables in which each of the world's smaller cells is."""
     bases: Reals
@@ -163,7 +165,7 @@ class Filter(NamedTuple):
 
 def new_filter(
     bases: FloatArray, cell_of: Integers, reference: Reals, state_dim: int, num_actions: int, policies: int,
-    steps: int, *, clip: bool,
+    steps: int, *, clip: bool, keeps_places: bool = True,
 ) -> Filter:  # fmt: skip
     """A filter with empty tables for K policies with weights (K, A D or more, S) and a task of so many steps.
 
@@ -188,6 +190,7 @@ def new_filter(
         # Of the type of the weights: a float64 would turn the loop over all policies into float64.
         floor=dtype.type(0.0 if clip else -np.inf),
         smallest=dtype.type(np.finfo(dtype).tiny * 2.0**20),
+        keeps_places=keeps_places,
         cell_of=cell_of,
         bases=wide,
         inner=np.zeros((cells, N, A, D, RANK, LANES), np.int8),
@@ -267,7 +270,7 @@ def continued(tables: Filter, policies: int, steps: int) -> Filter:
         newest=newest,
         latest=np.zeros(N, dtype=np.int64),
         seen=np.where(tables.seen < 0, -1, kept_until[tables.seen]),
-        places=tables.places._replace(tops=more_groups(tables.places.tops)),
+        places=tables.places._replace(tops=np.zeros((len(tables.places.tops), N), tables.places.tops.dtype)),
         refined=np.zeros(N, np.int8),
         wanted=np.zeros(N, np.int8),
         of_actions=np.zeros((N, A, LANES), tables.room.dtype),
@@ -403,7 +406,7 @@ def note_update(tables: Filter, k: int, action: int, weights: Reals, readout: Re
 
 
 @part(fastmath=REASSOCIATE)
-def weigh_norms(tables: Filter, readout: Reals) -> None:
+def note_readout(tables: Filter, readout: Reals) -> None:
     """Margins and slacks for this readout. Where v_d is 0, norms may be infinite."""
     norms, sizes, margins, slacks = tables.norms, tables.sizes, tables.margins, tables.slacks
     zero = readout[0] - readout[0]
@@ -420,19 +423,12 @@ def weigh_norms(tables: Filter, readout: Reals) -> None:
 
 
 @part()
-def note_readout(tables: Filter, readout: Reals) -> None:
-    """The readout has changed, and will change again: bounds of places would serve for one step."""
-    weigh_norms(tables, readout)
-    tables.places.are_kept[0] = 0
-
-
-@part()
 def begin_filter(tables: Filter, weights: Reals, readout: Reals, changed: Integers) -> None:
     """Policies whose weights are others than in the tables are read, and the readout."""
     for k in changed:
         for a in range(tables.exact.shape[0]):
             note_update(tables, k, a, weights, readout)
-    weigh_norms(tables, readout)
+    note_readout(tables, readout)
     forget_places(tables.places)
 
 
@@ -559,18 +555,19 @@ def arrive(tables: Filter, weights: Reals, cell: int, state: Reals, readout: Rea
     changes = follow_memory(tables, state)
     locate(tables.bases, g, state, tables.positions, tables.reference, here, tables.rest)
     fill(tables.refined, 0)
-    p = place_at(places, cell, tables.memory, changes, here) if places.are_kept[0] else -1
+    p = place_at(places, cell, tables.memory, changes, here) if tables.keeps_places else -1
     if p < 0:
         fill(tops, np.inf)
         return
     count = tables.num_updates[0]
-    if places.version[p] != places.versions[cell]:
+    if places.records[p, VERSION] != places.versions[cell]:
         fill(wanted, 1)
     else:
         for n in range(wanted.shape[0]):
-            wanted[n] = tables.latest[n] > places.seen[p]
-    bound_box(tables, places.low[cell], places.high[cell], True, readout, tables.room, places.tops[p])
-    places.seen[p], places.version[p] = count, places.versions[cell]
+            wanted[n] = tables.latest[n] > places.records[p, SEEN]
+    low, high = places.boxes[LOW, cell], places.boxes[HIGH, cell]
+    bound_box(tables, low, high, True, readout, tables.room, places.tops[p])
+    places.records[p, SEEN], places.records[p, VERSION] = count, places.versions[cell]
     for n in range(tops.shape[0]):
         tops[n] = places.tops[p, n]
 

@@ -85,6 +85,7 @@ class LinearValues(NamedTuple):
         *,
         clip: bool,
         folds: bool,
+        learns_rewards: bool,
         bases: Reals,
         cell_of: Integers,
         steps: int,
@@ -108,7 +109,10 @@ class LinearValues(NamedTuple):
                 reference = some.mean(axis=0)
                 if folds:
                     reference = np.tensordot(readouts[-1], reference.reshape(num_actions, D, S), (0, 1))
-            tables = new_filter(bases, cell_of, reference, state_dim, num_actions, K, steps, clip=clip)
+            tables = new_filter(
+                bases, cell_of, reference, state_dim, num_actions, K, steps, clip=clip,
+                keeps_places=not learns_rewards,
+            )  # fmt: skip
         return LinearValues(
             theta,
             readouts,

@@ -57,12 +57,14 @@ from sfr_fa.kernels.world import compile_methods
 class _Looking(Protocol):
     """What methods of `NetworkValues` call."""
 
+    def search_at(self, cell: int, c: int, state: Reals) -> int: ...
+
     def best_policy(self) -> int: ...
 
     def best_value(self, k: int) -> float: ...
 
 
-compile_methods(_Looking, called=("best_policy", "best_value"))
+compile_methods(_Looking, called=("search_at", "best_policy", "best_value"))
 
 
 class NetworkValues(NamedTuple):
@@ -166,6 +168,10 @@ class NetworkValues(NamedTuple):
 
     def look(self, cell: int, c: int, state: Reals) -> int:
         """GPI over those that can win; i and c are evaluated in any case."""
+        return self.search_at(cell, c, state)
+
+    def search_at(self, cell: int, c: int, state: Reals) -> int:
+        """Compiled once, and called: to pass the arrays on is little next to a pass through networks."""
         search, i = self.search, self.readouts.shape[0] - 1
         copy_to(state, self.state)
         self.num_seen[0] = list_active(self.state, 0, self.state.shape[0], self.seen)

@@ -27,13 +27,15 @@ BASES = directions(LARGER, RANK)
 class Policies:
     """K policies with D outputs, a filter over them, and the exact search beside it."""
 
-    def __init__(self, weights, D, dtype, clip=True):
+    def __init__(self, weights, D, dtype, clip=True, keeps_places=True):
         self.weights = np.zeros((len(weights), A * D, PADDED), dtype)
         self.weights[..., :S] = weights
         self.dtype, self.clip = np.dtype(dtype), clip
         K = len(weights)
         reference = self.weights.mean(axis=0)
-        self.tables = gpi_filter.new_filter(BASES, CELL_OF, reference, S, A, K, 100, clip=clip)
+        self.tables = gpi_filter.new_filter(
+            BASES, CELL_OF, reference, S, A, K, 100, clip=clip, keeps_places=keeps_places
+        )
         self.readout = np.ones(D, dtype)
         compiled(gpi_filter.begin_filter)(self.tables, self.weights, self.readout, np.arange(K))
 
@@ -61,7 +63,10 @@ class Policies:
         readout = readout.astype(self.dtype)
         if not np.array_equal(readout, self.readout):
             self.readout = readout
-            compiled(gpi_filter.note_readout)(self.tables, readout)
+            if self.tables.keeps_places:
+                self.begin_task(readout)
+            else:
+                compiled(gpi_filter.note_readout)(self.tables, readout)
         compiled(gpi_filter.arrive)(self.tables, self.weights, world.cell(), state, readout, search)
         self.of_place = search.tops.copy()
         search.largest[0] = -np.inf
@@ -118,7 +123,7 @@ def test_no_value_exceeds_its_bound(seed, K, D, kind, rewards, clip, dtype, plac
     made and read again in any order.
     """
     rng = np.random.default_rng(seed)
-    policies = Policies(some_weights(rng, K, D, kind), D, dtype, clip)
+    policies = Policies(some_weights(rng, K, D, kind), D, dtype, clip, keeps_places)
     readout = rng.normal(size=D)
     if rewards == "negative":
         readout = -np.abs(readout)
@@ -129,8 +134,6 @@ def test_no_value_exceeds_its_bound(seed, K, D, kind, rewards, clip, dtype, plac
     elif rewards == "huge":
         readout *= 1e4
     memory = (rng.random(M) < 0.4).astype(float)
-    if keeps_places:
-        policies.begin_task(readout)
     for k, action, visits, apart in updates:
         policies.update(k % K, action, rng.normal(0, 0.1, (D, S)))
         if visits:
@@ -178,20 +181,19 @@ def test_places_rule_out_whole_groups():
     weights = some_weights(np.random.default_rng(0), 200, 6, "usual")
     weights[16:64, :, P + M] += 10 * READOUT.repeat(A).reshape(6, A).T.ravel()  # three groups that are better
     policies = Policies(weights, 6, np.float32)
-    policies.begin_task(READOUT)
     tops = some_places(policies)
-    assert np.isinf(tops[: places.VISITS - 1]).all()
-    assert np.isfinite(tops[places.VISITS - 1 :]).all()
+    assert np.isinf(tops[: places.VISITS_NEEDED - 1]).all()
+    assert np.isfinite(tops[places.VISITS_NEEDED - 1 :]).all()
     assert len(np.unique(tops[-10:], axis=0)) < 10
     _, best = policies.bounds_and_values(0.31, 0.31, np.zeros(M), READOUT)
     assert set(np.flatnonzero(policies.of_place >= best.max())) <= {1, 2, 3}
     some_places(policies, 2, memory=1.0)
-    assert policies.tables.places.num_places[0] == 2, "another memory is another place"
+    visits = policies.tables.places.records[:, places.VISITS]
+    assert visits[visits > 0].tolist() == [31, 2], "another memory is another place"
 
 
 def test_a_place_follows_the_policies_that_learn_and_would_be_wrong_if_it_did_not():
     policies = Policies(some_weights(np.random.default_rng(0), 100, 6, "usual"), 6, np.float32)
-    policies.begin_task(READOUT)
     before = some_places(policies)[-1]
     policies.update(37, 1, np.ones((6, S)) * np.sign(READOUT)[:, None])
     policies.tables.latest[:] = 0
@@ -204,42 +206,32 @@ def test_a_place_follows_the_policies_that_learn_and_would_be_wrong_if_it_did_no
 
 def test_a_state_outside_of_its_box_makes_it_larger():
     policies = Policies(some_weights(np.random.default_rng(0), 20, 6, "usual"), 6, np.float64)
-    policies.begin_task(READOUT)
     some_places(policies)
     found = policies.tables.places
     [cell] = np.flatnonzero(found.versions)
-    version, low, high = found.versions[cell], found.low[cell].copy(), found.high[cell].copy()
+    version, (low, high) = found.versions[cell], found.boxes[:, cell].copy()
     policies.bounds_and_values(0.31, 0.31, np.zeros(M), READOUT)
     assert found.versions[cell] == version, "in the middle nothing changes"
     policies.bounds_and_values(0.3249, 0.3249, np.zeros(M), READOUT)
     assert found.versions[cell] == version + 1
-    assert (found.low[cell] <= low).all()
-    assert (found.high[cell] >= high).all()
-    assert (found.high[cell] > high).any()
+    new_low, new_high = found.boxes[:, cell]
+    assert (new_low <= low).all()
+    assert (new_high >= high).all()
+    assert (new_high > high).any()
     here = policies.tables.here
-    assert ((found.low[cell] <= here) & (here <= found.high[cell])).all()
+    assert ((new_low <= here) & (here <= new_high)).all()
 
 
 def test_many_memories_are_forgotten_and_begin_anew():
     policies = Policies(some_weights(np.random.default_rng(0), 20, 2, "usual"), 2, np.float32)
-    policies.begin_task(np.array([1.0, -0.5]))
     for number in range(2 * places.MOST_MEMORIES + 3):
         memory = np.array([number >> bit & 1 for bit in range(M)], dtype=float)
         for _ in range(2):
             policies.bounds_and_values(0.31, 0.31, memory, np.array([1.0, -0.5]))
             assert policies.all_hold
-    assert policies.tables.places.num_memories[0] == 3
-    assert policies.tables.places.num_places[0] == 3
-
-
-def test_many_places_are_forgotten_and_begin_anew(monkeypatch):
-    monkeypatch.setattr(places, "MOST_PLACES", 5)
-    policies = Policies(some_weights(np.random.default_rng(0), 20, 2, "usual"), 2, np.float32)
-    policies.begin_task(np.array([1.0, -0.5]))
-    for x in [0.01, 0.04, 0.06, 0.09, 0.11, 0.01, 0.14, 0.01, 0.04, 0.01, 0.01] * 2:
-        policies.bounds_and_values(x, 0.3, np.zeros(M), np.array([1.0, -0.5]))
-        assert policies.all_hold
-    assert 0 < policies.tables.places.num_places[0] <= 5
+    found = policies.tables.places
+    assert found.counts.tolist() == [3, 2]
+    assert (found.records[:, places.VISITS] > 0).sum() == 3
 
 
 def test_a_cell_that_there_is_not_rules_nothing_out():
@@ -367,7 +359,16 @@ def test_a_readout_that_has_changed_reaches_the_filter():
     theta[..., :S] = some_weights(rng, FILTER_FROM, 2, "usual")
     readouts = rng.normal(size=(FILTER_FROM, 2))
     values = LinearValues.new(
-        theta, readouts, S, A, clip=True, folds=False, bases=BASES, cell_of=CELL_OF, steps=1
+        theta,
+        readouts,
+        S,
+        A,
+        clip=True,
+        folds=False,
+        learns_rewards=True,
+        bases=BASES,
+        cell_of=CELL_OF,
+        steps=1,
     )
     values.begin_task()
     readouts[-1] = [3.0, -2.0]
