@@ -48,7 +48,7 @@ class Goal:
 
 _PLAIN = "see the microseconds above: PyTorch's speed on this machine enters, too"
 _CORE = "a slower or shared core; see the microseconds per step"
-_BOUNDS = "every step reads bounds for all K policies, four bytes and a number for each of their rows"
+_BOUNDS = "policies within a percent or two of the best, and the bounds of their groups"
 _NORMS = "the weights of all policies are compared with those that the last task has left"
 _SUMS = "each row ends in a sum across a vector register, and each policy in a readout"
 _LAYERS = "its hidden layers are one and a half times as large"

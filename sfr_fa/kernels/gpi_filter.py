@@ -66,7 +66,17 @@ import numpy as np
 from sfr_fa.kernels.arrays import REASSOCIATE, Bytes, FloatArray, Integers, Reals, fill, padded, part
 from sfr_fa.kernels.gpi import LANES, Search, rule_nothing_out
 from sfr_fa.kernels.groups import RANK, bound_group
-from sfr_fa.kernels.places import HIGH, LOW, SEEN, VERSION, Places, forget_places, new_places, place_at
+from sfr_fa.kernels.places import (
+    HIGH,
+    LOW,
+    SEEN,
+    VERSION,
+    Places,
+    forget_places,
+    new_places,
+    place_at,
+    with_groups,
+)
 
 ENOUGH_FOR_A_MEAN = 64
 """The reference is a mean of at most this many policies: more of them take time and change it little."""
@@ -270,7 +280,7 @@ def continued(tables: Filter, policies: int, steps: int) -> Filter:
         newest=newest,
         latest=np.zeros(N, dtype=np.int64),
         seen=np.where(tables.seen < 0, -1, kept_until[tables.seen]),
-        places=tables.places._replace(tops=np.zeros((len(tables.places.tops), N), tables.places.tops.dtype)),
+        places=tables.places if before == N else with_groups(tables.places, N),
         refined=np.zeros(N, np.int8),
         wanted=np.zeros(N, np.int8),
         of_actions=np.zeros((N, A, LANES), tables.room.dtype),

@@ -54,10 +54,17 @@ def new_places(cells: int, coordinates: int, memory: int, groups: int, dtype: np
     )
 
 
+def with_groups(places: Places, groups: int) -> Places:
+    """The same boxes for another number of groups; bounds are forgotten when a task begins."""
+    return places._replace(tops=np.zeros((len(places.tops), groups), places.tops.dtype))
+
+
 @part()
 def forget_places(places: Places) -> None:
     """A new task; boxes are as they were."""
-    places.records[:] = 0
+    for p in range(places.counts[0] * places.versions.shape[0]):
+        places.records[p, VISITS] = 0
+        places.records[p, VERSION] = 0
     places.counts[0] = 0
     places.counts[1] = -1
 

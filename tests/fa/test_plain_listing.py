@@ -50,6 +50,8 @@ def test_the_growth_of_a_step_is_measured_with_and_without_the_filter(tmp_path):
     for times in (measured.full, measured.filtered, measured.start):
         assert tuple(times) == sizes
         assert min(times.values()) > 0
+    assert measured.close[1] == 1
+    assert 1 <= measured.close[12] <= 12
     growth.plot(measured, str(tmp_path / "growth.png"))
     assert (tmp_path / "growth.png").stat().st_size > 5000
     steps = {1: 1.0, 300: 6.0, 1000: 11.0, 3000: 30.0}
