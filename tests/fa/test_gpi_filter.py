@@ -234,6 +234,24 @@ def test_many_memories_are_forgotten_and_begin_anew():
     assert (found.records[:, places.VISITS] > 0).sum() == 3
 
 
+def test_a_new_task_forgets_all_places():
+    """Also those of other memories than the present one, which is looked up anew where it has not changed."""
+    policies = Policies(some_weights(np.random.default_rng(0), 20, 6, "usual"), 6, np.float32)
+    for memory in (0.0, 1.0, 0.0):
+        some_places(policies, 4, memory)
+    found = policies.tables.places
+    assert sorted(found.records[:, places.VISITS])[-2:] == [4, 8]
+    policies.begin_task(-READOUT)
+    assert not found.records[:, places.VISITS].any()
+    assert not found.records[:, places.VERSION].any()
+    policies.bounds_and_values(0.31, 0.31, np.zeros(M), -READOUT)
+    assert policies.all_hold
+    assert np.isinf(policies.of_place).all(), "nothing is known at the first visit"
+    [p] = np.flatnonzero(found.records[:, places.VISITS])
+    assert p == ENVIRONMENT.world.cell()
+    assert found.counts.tolist() == [1, 0]
+
+
 def test_a_cell_that_there_is_not_rules_nothing_out():
     policies = Policies(some_weights(np.random.default_rng(0), 20, 6, "usual"), 6, np.float32)
     policies.bounds_and_values(0.31, 0.31, np.zeros(M), READOUT)
