@@ -234,6 +234,18 @@ def test_many_memories_are_forgotten_and_begin_anew():
     assert (found.records[:, places.VISITS] > 0).sum() == 3
 
 
+def test_a_place_is_of_one_memory():
+    """Where what was collected makes all values smaller, its bounds would be wrong elsewhere."""
+    weights = some_weights(np.random.default_rng(0), 20, 6, "usual")
+    weights[:, :, P : P + M] = -np.tile(READOUT, A)[:, None]
+    policies = Policies(weights, 6, np.float32)
+    for memory in (0.0, 1.0, 0.0, 1.0, 0.0):
+        tops = some_places(policies, 3, memory)
+        assert policies.all_hold
+        assert np.isfinite(tops[-1]).all()
+    assert policies.tables.places.counts.tolist() == [2, 0]
+
+
 def test_a_new_task_forgets_all_places():
     """Also those of other memories than the present one, which is looked up anew where it has not changed."""
     policies = Policies(some_weights(np.random.default_rng(0), 20, 6, "usual"), 6, np.float32)
@@ -288,7 +300,8 @@ def test_a_table_errs_by_half_a_quantum_and_the_bound_counts_it():
     """Margins would hide it in most states: the table and the sum are compared with formulas."""
     rng, D = np.random.default_rng(5), 6
     policies = Policies(some_weights(rng, 20, D, "usual"), D, np.float64)
-    policies.bounds_and_values(0.3, 0.42, np.zeros(M), np.ones(D))
+    for _ in range(2):
+        policies.bounds_and_values(0.3, 0.42, np.zeros(M), np.ones(D))
     tables = policies.tables
     [g] = np.flatnonzero(tables.seen >= 0)
     apart = (policies.weights[:, :, :P] - tables.reference[:, :P]).reshape(20, A, D, P)
