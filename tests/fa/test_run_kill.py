@@ -20,7 +20,7 @@ from experiments import kill_test
 from experiments.kill_test import workers_of
 from sfr_fa.runs.store import RunFolder
 from tests.commands import ROOT, python
-from tests.fa.tiny import checkpoints, command, contents, outcome, run_config, wait_for, write_config
+from tests.fa.tiny import RACER, checkpoints, command, contents, outcome, run_config, wait_for, write_config
 from tests.refusals import refused
 
 # Runs sfr_fa.run and kills itself with SIGKILL where the n-th file would get its final name.
@@ -106,8 +106,8 @@ def test_control_c(config, undisturbed, tmp_path, launch, workers):
 def test_control_c_does_not_wait_for_compiled_code(tmp_path, launch, module):
     arguments = ("--profile", "paper", "--workers", 1)
     if module == "sfr_fa.run":
-        agents = 'AgentSetup("SFR", "SFR"),'
-        arguments = [write_config(tmp_path / "long.py", agents, tasks=1, steps=6_000_000, engine="compiled")]
+        long = {"tasks": 1, "steps": 6_000_000, "engine": "compiled", "setting": RACER}
+        arguments = [write_config(tmp_path / "long.py", 'AgentSetup("CSFR", "CSFR"),', **long)]
     process = launch(*arguments, "--results", tmp_path / "r", module=module)
     wait_for(lambda: list((tmp_path / "r").rglob("*.lock")))
     time.sleep(3)  # it is in the kernel by then, for some twenty seconds
