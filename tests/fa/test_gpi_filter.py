@@ -312,9 +312,12 @@ def test_a_table_errs_by_half_a_quantum_and_the_bound_counts_it():
     assert (np.abs(kept - exact) <= 0.5 * quantum).all()
     assert (np.abs(kept - exact) > 0.4 * quantum).any()
     assert np.abs(tables.inner[g]).max() == gpi_filter.QUANTA
-    half = np.einsum("d,j,adj->a", np.ones(D), np.abs(tables.here[:RANK]), quantum) / 2
-    assert (half < tables.halves).all()
-    assert (tables.halves < 1.05 * half).all()
+    for low, high in ((tables.here, tables.here), (tables.here - 0.3, tables.here + 0.2)):
+        compiled(gpi_filter.weigh)(tables, low, high, np.ones(D))
+        farthest = np.maximum(np.abs(low), np.abs(high))[:RANK]
+        half = np.einsum("d,j,adj->a", np.ones(D), farthest, quantum) / 2
+        assert (half < tables.halves).all()
+        assert (tables.halves < 1.05 * half).all()
 
 
 def test_a_policy_that_outgrows_its_table_gets_another():
