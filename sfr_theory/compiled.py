@@ -57,7 +57,10 @@ class Stored:
         kind = _kind(arguments)
         if kind not in self._ready:
             # Before the call, which may take long: other processes look at the folder meanwhile.
-            self.dispatcher.compile(tuple(map(self._type_of, arguments)))
+            with warnings.catch_warnings():
+                # Code with addresses of this process is compiled in the next one, too.
+                warnings.filterwarnings("ignore", ".*Cannot cache compiled function")
+                self.dispatcher.compile(tuple(map(self._type_of, arguments)))
             record_checksums(self.folder)
             self._ready.add(kind)
         return self.dispatcher(*arguments)

@@ -19,6 +19,7 @@ from typing import Any
 import numba
 
 from sfr_fa.kernels.arrays import UNCHECKED
+from sfr_fa.kernels.linking import LoopCompiler
 from sfr_fa.kernels.loop import run_task
 from sfr_fa.kernels.reached import digest
 from sfr_theory.compiled import stored
@@ -50,7 +51,7 @@ def loop_for(world: type, loop: Loop = run_task) -> Loop:
 
     entry.__name__ = loop.__name__
     # Without the interpreter lock, so that Ctrl-C and progress are handled meanwhile.
-    options = {"nogil": True, **UNCHECKED}
+    options = {"nogil": True, **UNCHECKED, "pipeline_class": LoopCompiler}
     source, reached = _source_of(world), _REACHED.setdefault(world, digest(world))
     # A class defined in a script or a function is a new one in every process, and is never found again.
     is_new = world.__module__ == "__main__" or "<locals>" in world.__qualname__

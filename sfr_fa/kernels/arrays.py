@@ -50,8 +50,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def part(*, fastmath: Collection[str] = (), inlined: bool = False) -> Callable[[Function], Function]:
     """A part of kernels: plain Python for whoever calls it, compiled into the kernels that call it.
 
-    A call passes every array of a tuple on, which takes as long as a short part does. What is called many
-    times in a step is better inlined.
+    A call passes on every array of a tuple that the part uses, which takes as long as a short part does. What
+    is called many times in a step is better inlined.
 
     A part takes arrays and returns numbers. Numba compiles it once for each set of options of its callers, so
     that one which both a part with `fastmath` and one without it call is compiled twice.

@@ -5,6 +5,11 @@ calls once more, and generates machine code, which for a part of a loop is never
 it. So a part is a library that is linked only; what was written in many functions is optimised and turned
 into machine code once, in the loop.
 
+Code that is linked into a library is kept for whoever links that library, as it is, with all its arguments.
+Nobody links a loop, so its parts are its own: LLVM drops what they do not use, most of all the arrays of the
+tuples that every call passes on, dozens in a filter. Their symbols are private, which no object file names:
+under a name that another library has, too, one of the two would be called in place of the other.
+
 Parts that may add in another order (`fastmath`) are optimised by themselves, too. The order is chosen when a
 sum is vectorised; it is chosen there, before the code is copied, so that whoever calls the part gets the same
 bits.
@@ -75,3 +80,36 @@ class InlinedCompiler(PartCompiler):
     """
 
     inlined = True
+
+
+class LoopLibrary(JITCodeLibrary):
+    """The code of a loop, whose parts nobody else calls."""
+
+    def _optimize_final_module(self) -> None:
+        for function in self._final_module.functions:
+            if not function.is_declaration and function.linkage == binding.Linkage.linkonce_odr:
+                function.linkage = "private"
+        super()._optimize_final_module()
+
+    def _finalize_dynamic_globals(self) -> None:
+        """What Numba must not store: also the pointers through which functions call themselves.
+
+        They are set when a function is compiled, and not when it is loaded.
+        """
+        super()._finalize_dynamic_globals()
+        pointers = self._codegen._rtlinker.PREFIX
+        self._dynamic_globals += [
+            variable.name
+            for variable in self._final_module.global_variables
+            if variable.name.startswith(pointers)
+        ]
+
+
+class LoopCompiler(Compiler):
+    """Numba's compiler, with a library that has its parts for itself."""
+
+    def define_pipelines(self) -> Any:
+        state = self.state
+        state["library"] = LoopLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+        state["library"].enable_object_caching()
+        return super().define_pipelines()

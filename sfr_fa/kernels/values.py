@@ -52,4 +52,4 @@ def learner(e: int, i: int, c: int) -> int:
     return i if e == 0 else c
 
 
-compile_methods(Values, called=("begin_task", "readout_changed"))
+compile_methods(Values, called=("begin_task", "readout_changed", "look"))

@@ -86,9 +86,9 @@ def _with_checked_indices(method: Callable[..., Any], arguments: int) -> Callabl
 def compile_methods(protocol: type, called: Collection[str] = ()) -> None:
     """Let compiled code call the methods of a protocol on any NamedTuple whose class has them.
 
-    Numba asks with the types of a call, and compiles the function that it is given for them, as a part. A
-    call passes every array of a tuple on, which takes as long as a short method does; so methods are inlined,
-    except for those that are `called`, which saves time of compilation.
+    Numba asks with the types of a call, and compiles the function that it is given for them, as a part.
+    Methods are inlined, since most are short; except for those that are `called`, the long ones and those
+    that are needed once in a task, which saves time of compilation.
     """
     for name, stub in vars(protocol).items():
         if not inspect.isfunction(stub) or name.startswith("_"):

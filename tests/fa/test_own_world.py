@@ -1,5 +1,6 @@
 """Worlds of users: what is wrong with one gets a sentence. `test_engines` compares their paths."""
 
+import os
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from sfr_fa.environments.world_env import PROBE_STEPS, WorldEnv
 from sfr_fa.feature_spaces import BoxFeatures, DiscreteFeatures
 from sfr_fa.tasks import LinearTask
 from sfr_theory.errors import InputError
+from tests.commands import ROOT, printed_by
 from tests.refusals import refused
 
 
@@ -228,3 +230,49 @@ def test_what_numba_cannot_compile_or_run_names_line_and_reason(world, place, re
     with refused(world.__name__, place, reason) as caught:
         engine.run_task(LinearTask([1.0]), 200)
     assert str(caught.value).isprintable()  # no colours of a terminal
+
+
+RECURSIVE = """
+from typing import NamedTuple
+import numpy as np
+from numba import njit
+from sfr_fa.engines import make_engine
+from sfr_fa.environments.world_env import WorldEnv
+from sfr_fa.feature_spaces import DiscreteFeatures
+from sfr_fa.tasks import LinearTask
+
+@njit
+def fibonacci(n):
+    if n < 2:
+        return n
+    return fibonacci(n - 1) + fibonacci(n - 2)
+
+class Circle(NamedTuple):
+    position: np.ndarray
+    def reset(self, rng):
+        self.position[0] = 0
+    def step(self, action, rng):
+        self.position[0] = (self.position[0] + (2 + action if fibonacci(10) == 55 else 0)) % 7
+        return False
+    def encode(self, state):
+        state[self.position[0]] = 1
+    def feature(self):
+        return int(self.position[0] == 3)
+
+def returns():
+    for name in ("compiled", "reference"):
+        world, features = Circle(np.zeros(1, np.int64)), DiscreteFeatures([[0.0], [1.0]])
+        env = WorldEnv(world, state_dim=7, num_actions=2, feature_space=features)
+        engine = make_engine(name, env, "SFR", gamma=0.9, epsilon=0.3, learning_rate=0.1, seed=0)
+        yield engine.run_task(LinearTask([1.0]), 50).total_reward
+"""
+
+
+def test_a_function_that_calls_itself_may_be_compiled_in_every_process(tmp_path):
+    """Numba sets the pointers of such calls when it compiles, but not when it loads what it has stored."""
+    (tmp_path / "circle.py").write_text(RECURSIVE)
+    paths = {"PYTHONPATH": f"{tmp_path}:{ROOT}", "NUMBA_CACHE_DIR": str(tmp_path / "compiled")}
+    runs = [printed_by("-c", "import circle; print(*circle.returns())", env=os.environ | paths) for _ in "ab"]
+    assert runs[0] == runs[1]
+    compiled, reference = map(float, runs[0].split())
+    assert compiled == reference > 0
