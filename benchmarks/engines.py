@@ -118,6 +118,11 @@ RACER_CODE = replace(
         "feature_code": KernelCode.observed(_PLACES, 128, np.random.default_rng(SEED)), "fit_points": _PLACES,
     },
 )  # fmt: skip
+RACER_SF = replace(RACER, title="SF, racer", agent="SF", settings={**RACER.settings, "fit_points": _PLACES})
+RACER_SF_FULL = replace(
+    RACER_SF, title="evaluating all policies", settings={**RACER_SF.settings, "gpi_filter": False},
+    measured_steps=20_000,
+)  # fmt: skip
 OWN_WORLD = TimedAgent(
     title="SFR, examples/own_world.py", agent="SFR", environment=own_world.environment,
     task=lambda rng: sample_general_task(rng, own_world.FEATURES), settings={**LINEAR, "learning_rate": 0.1},
@@ -457,6 +462,8 @@ def main(options: Options) -> int:
     console.print(
         f"Racer, K = {K_racer}: {RACER_CODE.title} {code:.0f} us per step, {RACER_60.title} {tents:.0f} us."
     )
+    filtered, unfiltered = measure_in_turn((RACER_SF, RACER_SF_FULL), options)
+    console.print(f"{RACER_SF.title}: {filtered:.1f} us per step, {RACER_SF_FULL.title} {unfiltered:.1f} us.")
 
     runs = {name: whole_run(name) for name in names}
     reached = [
@@ -466,6 +473,7 @@ def main(options: Options) -> int:
         goals.BANDWIDTH.at(reading / limit),
         goals.RACER_FASTER_THAN_PLAIN.at(racer.ratio(K_racer)),
         goals.JOINT_CODE.at(code / tents),
+        goals.SF_IN_THE_RACER.at(unfiltered / filtered),
         goals.COMPILING.at(compiling),
         goals.TWO_AT_ONCE.at(beside / alone),
     ]
