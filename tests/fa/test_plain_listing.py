@@ -47,7 +47,7 @@ def test_the_plain_listing_walks_the_path_of_the_reference(setting):
 def test_the_growth_of_a_step_is_measured_with_and_without_the_filter(tmp_path):
     sizes = (1, 12)
     measured = growth.measure(growth.Options(learn_steps=20, steps=200, repeats=2), sizes)
-    for times in (measured.full, measured.filtered, measured.start):
+    for times in (measured.full, measured.filtered, measured.tasks, measured.start):
         assert tuple(times) == sizes
         assert min(times.values()) > 0
     assert measured.close[1] == 1
