@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfr_theory.errors import InputError
+from sfr_theory.errors import InputError, in_short
 
 FloatArray = NDArray[np.float64]
 
@@ -44,12 +44,23 @@ def positive_integer(value: Any, name: str) -> int:
     return int(value)
 
 
+def random_generator(value: Any, name: str = "rng") -> np.random.Generator:
+    """`value`, if random numbers can be drawn from it."""
+    if not isinstance(value, np.random.Generator):
+        raise InputError(f"{name} is {in_short(value)}; pass a generator, as numpy.random.default_rng(0)")
+    return value
+
+
 def finite_array(values: Any, name: str, axes: tuple[str, ...]) -> FloatArray:
     """`values` as a read-only float64 array with one non-empty axis for each name in `axes`."""
     try:
+        if np.iscomplexobj(values):
+            raise TypeError
         array = np.array(values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputError(f"{name} must hold numbers in rows of equal length") from None
+        raise InputError(f"{name} must hold real numbers in rows of equal length") from None
+    except RuntimeError as error:  # a tensor that is part of a graph
+        raise InputError(f"{name} cannot be read as an array: {in_short(error)}") from None
     if array.ndim != len(axes):
         raise InputError(f"{name} has {array.ndim} axes; it needs {len(axes)}: ({', '.join(axes)})")
     if 0 in array.shape:

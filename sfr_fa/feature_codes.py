@@ -27,8 +27,15 @@ import numpy as np
 from scipy.cluster.vq import kmeans2
 from scipy.spatial import cKDTree
 
-from sfr_fa.arrays import FloatArray, KeepsArraysReadOnly, finite_array, positive_integer, positive_number
-from sfr_theory.errors import InputError
+from sfr_fa.arrays import (
+    FloatArray,
+    KeepsArraysReadOnly,
+    finite_array,
+    positive_integer,
+    positive_number,
+    random_generator,
+)
+from sfr_theory.errors import InputError, in_short
 
 
 @runtime_checkable
@@ -44,6 +51,26 @@ class FeatureCode(Protocol):
         """D."""
 
     def encode(self, features: FloatArray) -> FloatArray: ...
+
+
+LEAST_WIDTH, MOST_WIDTH = 1e-100, 1e100
+"""Beyond these, squares of distances in widths are no numbers."""
+MOST_WAVES = 1_000_000
+
+
+def features_of(code: FeatureCode, features: FloatArray) -> FloatArray:
+    """Features that a code is given, if they are numbers, as many as it codes."""
+    try:
+        found = np.asarray(features, dtype=np.float64)
+    except (TypeError, ValueError, RuntimeError):
+        raise InputError(f"features are {in_short(features)}; a code needs arrays of numbers") from None
+    if found.ndim == 0 or found.shape[-1] != code.dimensions:
+        raise InputError(
+            f"features have shape {found.shape}; this code needs {code.dimensions} numbers in the last axis"
+        )
+    if not np.isfinite(found).all():
+        raise InputError("features hold a number that is not finite; there is no code of it")
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +99,10 @@ class KernelCode(_CentredCode):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "width", positive_number(self.width, "width"))
+        width = positive_number(self.width, "width")
+        if not LEAST_WIDTH <= width <= MOST_WIDTH:
+            raise InputError(f"width is {width}; it must be from {LEAST_WIDTH} to {MOST_WIDTH}")
+        object.__setattr__(self, "width", width)
 
     @staticmethod
     def observed(points: FloatArray, size: int, rng: np.random.Generator) -> KernelCode:
@@ -81,7 +111,7 @@ class KernelCode(_CentredCode):
         return KernelCode(centres, distance_between(centres))
 
     def encode(self, features: FloatArray) -> FloatArray:
-        exponent = -squared_distances(features, self.centres) / (2 * self.width**2)
+        exponent = -squared_distances(features_of(self, features), self.centres) / (2 * self.width**2)
         # Relative to the nearest centre: far from all of them the code is that centre's and not 0 / 0.
         bumps = np.exp(exponent - exponent.max(axis=-1, keepdims=True))
         return bumps / bumps.sum(axis=-1, keepdims=True)
@@ -107,8 +137,17 @@ class FourierCode(KeepsArraysReadOnly):
     @staticmethod
     def random(dimensions: int, size: int, width: float, rng: np.random.Generator) -> FourierCode:
         """Waves of a Gaussian kernel of this width."""
-        frequencies = rng.normal(0.0, 1 / positive_number(width, "width"), (size, dimensions))
-        return FourierCode(frequencies, rng.uniform(0.0, 2 * np.pi, size))
+        dimensions, size = positive_integer(dimensions, "dimensions"), positive_integer(size, "size")
+        if size > MOST_WAVES:
+            raise InputError(f"size is {size}; it may be {MOST_WAVES} at most")
+        rng, width = random_generator(rng), positive_number(width, "width")
+        return FourierCode(rng.normal(0.0, 1 / width, (size, dimensions)), rng.uniform(0.0, 2 * np.pi, size))
+
+    @staticmethod
+    def observed(points: FloatArray, size: int, rng: np.random.Generator) -> FourierCode:
+        """`size` waves of the kernel whose width `size` bumps would have where features were observed."""
+        centres = place_centres(points, size, rng)
+        return FourierCode.random(centres.shape[1], size, distance_between(centres), rng)
 
     @property
     def dimensions(self) -> int:
@@ -119,7 +158,7 @@ class FourierCode(KeepsArraysReadOnly):
         return len(self.frequencies)
 
     def encode(self, features: FloatArray) -> FloatArray:
-        waves = np.asarray(features, dtype=np.float64) @ self.frequencies.T + self.phases
+        waves = features_of(self, features) @ self.frequencies.T + self.phases
         return np.sqrt(2 / self.size) * np.cos(waves)
 
 
@@ -127,19 +166,30 @@ class FourierCode(KeepsArraysReadOnly):
 class CellCode(_CentredCode):
     """The indicator of the nearest of the centres (D, n); of equally near ones, the first."""
 
+    @staticmethod
+    def observed(points: FloatArray, size: int, rng: np.random.Generator) -> CellCode:
+        """`size` cells around the centres of features that were observed."""
+        return CellCode(place_centres(points, size, rng))
+
     def encode(self, features: FloatArray) -> FloatArray:
-        return np.eye(self.size)[squared_distances(features, self.centres).argmin(axis=-1)]
+        nearest = squared_distances(features_of(self, features), self.centres).argmin(axis=-1)
+        return np.eye(self.size)[nearest]
 
 
 def squared_distances(features: FloatArray, centres: FloatArray) -> FloatArray:
     """|phi - c_j|^2: (..., n) -> (..., D)."""
-    return np.square(np.asarray(features, dtype=np.float64)[..., None, :] - centres).sum(axis=-1)
+    return np.square(features[..., None, :] - centres).sum(axis=-1)
 
 
 def place_centres(points: FloatArray, size: int, rng: np.random.Generator) -> FloatArray:
     """`size` centres that k-means finds in observed features (m, n)."""
     points = finite_array(points, "points", ("points", "dimensions"))
-    size = positive_integer(size, "size")
+    size, rng = positive_integer(size, "size"), random_generator(rng)
+    with np.errstate(over="ignore"):
+        if not np.isfinite(len(points) * np.square(np.abs(points).max() * points.shape[1])):
+            raise InputError(
+                f"points are as large as {np.abs(points).max():.3g}; scale them: squares overflow"
+            )
     distinct = len(np.unique(points, axis=0))
     if distinct < size:
         raise InputError(
@@ -159,16 +209,22 @@ def distance_between(centres: FloatArray) -> float:
 
 
 def code_by_name(name: str) -> Callable[[FloatArray, np.random.Generator], FeatureCode]:
-    """(observed features, rng) -> code, for "bumps 128" or "cells 128": a kind and its number of centres."""
+    """(observed features, rng) -> code, for "bumps 128", "waves 128" or "cells 128": a kind and its size."""
     kind, _, count = str(name).partition(" ")
-    if kind not in ("bumps", "cells") or not count.isdecimal() or int(count) < 1:
+    if kind not in CODES or not count.isdecimal() or len(count) > MOST_DIGITS or int(count) < 1:
         raise InputError(
-            f'there is no code {name!r}; say "bumps 128" or "cells 128", with a number of centres'
+            f'there is no code {in_short(name)}; say "bumps 128", "waves 128" or "cells 128", with a number '
+            f"of up to {MOST_DIGITS} digits"
         )
-    size = int(count)
-    if kind == "bumps":
-        return lambda points, rng: KernelCode.observed(points, size, rng)
-    return lambda points, rng: CellCode(place_centres(points, size, rng))
+    return lambda points, rng: CODES[kind].observed(points, int(count), rng)
+
+
+CODES: dict[str, type[KernelCode | FourierCode | CellCode]] = {
+    "bumps": KernelCode,
+    "waves": FourierCode,
+    "cells": CellCode,
+}
+MOST_DIGITS = 6
 
 
 HELD_OUT = 5
@@ -196,6 +252,10 @@ def ridge_fit(encoded: FloatArray, rewards: FloatArray, ridge: float) -> Fit:
     """
     if not len(encoded):
         raise InputError("a fit needs at least one point")
+    encoded = finite_array(encoded, "encoded", ("points", "entries"))
+    rewards, ridge = finite_array(rewards, "rewards", ("points",)), positive_number(ridge, "ridge")
+    if len(rewards) != len(encoded):
+        raise InputError(f"there are {len(rewards)} rewards for {len(encoded)} encoded points")
 
     def solved(z: FloatArray, R: FloatArray) -> FloatArray:
         return np.asarray(np.linalg.solve(z.T @ z + ridge * np.eye(z.shape[1]), z.T @ R), np.float64)

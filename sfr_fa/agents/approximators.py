@@ -34,7 +34,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call, vmap
 
-from sfr_fa.arrays import INITIAL_DEVIATION, positive_number
+from sfr_fa.arrays import INITIAL_DEVIATION, positive_integer, positive_number
 
 
 @dataclass(frozen=True)
@@ -89,6 +89,8 @@ class FeatureSubnetworks(nn.Module):
         super().__init__()
         self.shape = shape
         self.weights, self.biases = nn.ParameterList(), nn.ParameterList()
+        for units in hidden:
+            positive_integer(units, "hidden")
         widths = (shape.state_dim, *hidden, shape.num_actions * shape.size)
         for inputs, outputs in itertools.pairwise(widths):
             bound = inputs**-0.5

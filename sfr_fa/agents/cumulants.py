@@ -31,7 +31,7 @@ from sfr_fa.agents.schedules import Schedule, rate_at
 from sfr_fa.arrays import INITIAL_DEVIATION, FloatArray, positive_integer
 from sfr_fa.feature_codes import FeatureCode
 from sfr_fa.feature_spaces import BoxFeatures, DiscreteFeatures, FeatureSpace
-from sfr_theory.errors import InputError
+from sfr_theory.errors import InputError, in_short
 
 
 class Cumulant(Protocol):
@@ -194,13 +194,10 @@ class JointCode(Cumulant):
                 f"feature_code codes {self.code.dimensions} feature dimensions; this agent's features have "
                 f"{self.space.dimensions}"
             )
-        points = self.space.vectors[:1] if isinstance(self.space, DiscreteFeatures) else self.space.low[None]
-        code = np.asarray(self.code.encode(points))
-        if code.shape != (1, self.code.size) or not np.isfinite(code).all():
-            raise InputError(
-                f"feature_code encodes {points.tolist()} as {code.tolist()}; it must be "
-                f"{self.code.size} finite numbers for each vector"
-            )
+        positive_integer(self.code.size, "feature_code.size")
+        self.encode(
+            self.space.vectors[:1] if isinstance(self.space, DiscreteFeatures) else self.space.low[None]
+        )
 
     @property
     def size(self) -> int:
@@ -208,7 +205,17 @@ class JointCode(Cumulant):
 
     def encode(self, features: FloatArray) -> FloatArray:
         """(..., n) -> (..., D)."""
-        return self.code.encode(features)
+        given = np.asarray(features)
+        try:
+            code = np.asarray(self.code.encode(features), dtype=np.float64)
+        except (TypeError, ValueError, ArithmeticError, RuntimeError) as error:
+            raise InputError(f"feature_code cannot encode {in_short(given.tolist())}: {error}") from None
+        if code.shape != (*given.shape[:-1], self.code.size) or not np.isfinite(code).all():
+            raise InputError(
+                f"feature_code encodes {in_short(given.tolist())} as {in_short(code.tolist())}; it must be "
+                f"{self.code.size} finite numbers for each vector"
+            )
+        return code
 
     def observe(self, state: Tensor, action: int, features: FloatArray, reward: float) -> FloatArray:
         return self.encode(features)

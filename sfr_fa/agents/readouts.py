@@ -33,8 +33,8 @@ from sfr_fa.agents.checkpoint import MAY_CHANGE
 from sfr_fa.agents.cumulants import JointCode, TentCode
 from sfr_fa.agents.errors import DivergedError
 from sfr_fa.agents.schedules import Schedule, rate_at
-from sfr_fa.arrays import INITIAL_DEVIATION, FloatArray, finite_array
-from sfr_fa.feature_codes import Fit, ridge_fit
+from sfr_fa.arrays import INITIAL_DEVIATION, FloatArray, finite_array, positive_number
+from sfr_fa.feature_codes import HELD_OUT, Fit, ridge_fit
 from sfr_fa.feature_spaces import DiscreteFeatures, FeatureSpace
 from sfr_fa.reward_fitting import WeightFit, l1_weights
 from sfr_fa.tasks import (
@@ -44,11 +44,12 @@ from sfr_fa.tasks import (
     ProductTask,
     TableTask,
     Task,
+    as_task,
     checked_rewards,
     rewards_of,
     task_from_json,
 )
-from sfr_theory.errors import InputError
+from sfr_theory.errors import InputError, in_short
 
 # --- The readout of one task --------------------------------------------------------------------
 
@@ -175,9 +176,7 @@ class Weights(KnownReward):
     linear_only = True
 
     def __post_init__(self) -> None:
-        if self.fit_points is not None:
-            finite_array(self.fit_points, "fit_points", ("points", "dimensions"))
-            object.__setattr__(self, "fit_points", self.space.check(self.fit_points))
+        object.__setattr__(self, "fit_points", checked_fit_points(self.fit_points, self.space))
 
     @property
     def points(self) -> FloatArray:
@@ -218,6 +217,17 @@ class AtFeatures(KnownReward):
         return rewards_of(task, self.space.vectors)
 
 
+def checked_fit_points(points: Any, space: FeatureSpace) -> FloatArray | None:
+    """Features that occur, in those of a space; or None."""
+    if points is None:
+        return None
+    found = finite_array(points, "fit_points", ("points", "dimensions"))
+    try:
+        return space.check(found)
+    except InputError as error:
+        raise InputError(f"fit_points: {error}") from None
+
+
 class FitWarning(UserWarning):
     """A reward function is not what a code can express."""
 
@@ -239,9 +249,20 @@ class RidgeFit(KnownReward):
     linear_only = True
 
     def __post_init__(self) -> None:
-        if self.fit_points is not None:
-            finite_array(self.fit_points, "fit_points", ("points", "dimensions"))
-            object.__setattr__(self, "fit_points", self.code.space.check(self.fit_points))
+        if not isinstance(self.code, TentCode | JointCode):
+            raise InputError(
+                f"code is {in_short(self.code)}; it must be what an agent sums, JointCode(space, code) or a "
+                f"TentCode"
+            )
+        points, space = checked_fit_points(self.fit_points, self.code.space), self.code.space
+        if points is not None and len(points) < HELD_OUT and not isinstance(space, DiscreteFeatures):
+            raise InputError(
+                f"fit_points has {len(points)} points; a fit in a box needs at least {HELD_OUT}, and "
+                f"thousands are better"
+            )
+        object.__setattr__(self, "fit_points", points)
+        object.__setattr__(self, "ridge", positive_number(self.ridge, "ridge"))
+        object.__setattr__(self, "tolerance", positive_number(self.tolerance, "tolerance"))
 
     @property
     def points(self) -> FloatArray:
@@ -260,11 +281,11 @@ class RidgeFit(KnownReward):
             )
         return self.code.encode(points).reshape(len(points), -1)
 
-    def fit(self, task: Task) -> Fit:
-        """v, and what it misses on points that were kept back."""
+    def fit(self, task: Task | Callable[[FloatArray], FloatArray]) -> Fit:
+        """v of a task or a function of features, and what it misses on points that were kept back."""
         encoded = self._encoded
         assert self.fit_points is not None
-        return ridge_fit(encoded, rewards_of(task, self.fit_points), self.ridge)
+        return ridge_fit(encoded, rewards_of(as_task(task), self.fit_points), self.ridge)
 
     def read(self, task: Task, rng: np.random.Generator) -> FloatArray:
         found = self.fit(task)

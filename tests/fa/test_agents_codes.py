@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from sfr_fa.agents import FitWarning, SharedNetwork, Transition, ValueShape, make_agent
+from sfr_fa.agents import FitWarning, RidgeFit, SharedNetwork, Transition, ValueShape, make_agent
+from sfr_fa.agents.cumulants import JointCode
 from sfr_fa.feature_codes import CellCode, FourierCode, KernelCode, code_by_name
 from sfr_fa.feature_spaces import BoxFeatures
 from sfr_fa.interactions import distances_of_random_places, sample_parity_task
@@ -26,6 +27,9 @@ def test_a_fit_says_what_it_misses_and_warns_where_that_is_much():
     bumps, tents = (
         small_agent(name, space=CUBE, fit_points=PLACES, **of)
         for name, of in (("SFR-K", {"feature_code": code}), ("CSFR-F", {}))
+    )
+    assert bumps.readout_rule.known.fit(lambda phi: phi[..., 0]).rms < 0.02, (
+        "a function of features is a task"
     )
     bumps.start_task(parity)
     with pytest.warns(FitWarning, match="misses"):
@@ -120,13 +124,63 @@ def test_a_code_that_does_not_code_is_refused(values):
         small_agent("SFR-K", feature_code=Own())
 
 
+@pytest.mark.parametrize(
+    ("encode", "size", "words"),
+    [
+        (lambda phi: np.ones(3) / 0, 3, ("finite",)),
+        (lambda phi: 1 / 0, 3, ("cannot encode", "division by zero")),
+        (lambda phi: torch.ones(3, requires_grad=True), 3, ("cannot encode",)),
+        (lambda phi: np.ones((*phi.shape[:-1], 3)), 3.0, ("size", "positive integer")),
+        # Only where the agent comes later, not at the corner that is tried.
+        (lambda phi: np.full((*phi.shape[:-1], 3), np.nan if phi.any() else 1.0), 3, ("finite",)),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_code_of_ones_own_that_fails_is_named(encode, size, words):
+    class Own:
+        dimensions = 3
+
+        def __init__(self):
+            self.size = size
+
+        def encode(self, features):
+            return encode(np.asarray(features))
+
+    with refused("feature_code", *words):
+        agent = small_agent("SFR-K", feature_code=Own())
+        agent.start_task(FunctionTask(lambda phi: phi[..., 0]))
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda code: RidgeFit(code.code, PLACES), ("code", "JointCode")),
+        (lambda code: RidgeFit(code, PLACES, ridge=-1.0), ("ridge", "positive")),
+        (lambda code: RidgeFit(code, PLACES, tolerance=np.nan), ("tolerance", "finite")),
+        (lambda code: RidgeFit(code, PLACES[:4]), ("fit_points", "5")),
+        (lambda code: RidgeFit(code, 10 + PLACES), ("fit_points", "between")),
+        (lambda code: RidgeFit(code, PLACES[:, :2]), ("fit_points", "3 feature dimensions")),
+    ],
+)
+def test_fits_that_cannot_be_made(make, words):
+    cumulant = JointCode(CUBE, KernelCode(PLACES[:8], 0.2))
+    with refused(*words):
+        make(cumulant)
+    assert RidgeFit(cumulant, PLACES).fit(lambda phi: phi[..., 0]).rms < 0.1, (
+        "a function of features is a task"
+    )
+
+
 def test_codes_by_name():
     rng = np.random.default_rng(5)
     assert isinstance(code_by_name("bumps 12")(PLACES, rng), KernelCode)
     cells = code_by_name("cells 9")(PLACES, rng)
     assert isinstance(cells, CellCode)
     assert cells.size == 9
-    for wrong in ("bumps", "bumps x", "spikes 3", "cells 0"):
+    waves = code_by_name("waves 9")(PLACES, rng)
+    assert isinstance(waves, FourierCode)
+    assert waves.frequencies.shape == (9, PLACES.shape[1])
+    for wrong in ("bumps", "bumps x", "spikes 3", "cells 0", "bumps " + "9" * 5000):
         with refused("bumps 128"):
             code_by_name(wrong)
 

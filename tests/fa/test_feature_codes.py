@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 
 from sfr_fa.feature_codes import (
     CellCode,
@@ -15,6 +16,7 @@ from sfr_fa.interactions import distances_of_random_places
 from tests.refusals import refused
 
 CENTRES = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]])
+POINTS, RNG = np.random.default_rng(4).random((50, 2)), np.random.default_rng(6)
 
 
 def test_bumps_by_hand():
@@ -88,8 +90,47 @@ def test_a_constant_reward_is_exact_for_bumps():
         (lambda: place_centres(np.ones((50, 2)), 4, np.random.default_rng(0)), "points", "fewer"),
         (lambda: distance_between(np.ones((1, 2))), "one centre", "width"),
         (lambda: ridge_fit(np.ones((0, 2)), np.ones(0), 1.0), "point", "at least one"),
+        (lambda: KernelCode.observed(POINTS * 1e155, 5, RNG), "points", "scale"),  # SciPy would crash
+        (lambda: KernelCode.observed(POINTS * 1e140, 5, RNG), "width", "1e+100"),
+        (lambda: KernelCode.observed(POINTS + 1j, 5, RNG), "points", "real numbers"),
+        (lambda: KernelCode.observed(POINTS, 5, None), "rng", "default_rng"),
+        (lambda: KernelCode(torch.zeros((2, 2), requires_grad=True), 1.0), "centres", "detach"),
+        (lambda: KernelCode(CENTRES, 1e200), "width", "1e+100"),
+        (lambda: KernelCode(CENTRES, 1e-200), "width", "1e-100"),
+        (lambda: FourierCode.random(2, -5, 1.0, RNG), "size", "positive integer"),
+        (lambda: FourierCode.random(2.5, 5, 1.0, RNG), "dimensions", "positive integer"),
+        (lambda: FourierCode.random(2, 10**12, 1.0, RNG), "size", "at most"),
+        (lambda: FourierCode.random(2, 5, 1.0, 0), "rng", "default_rng"),
+        (lambda: ridge_fit(np.ones((9, 3)), np.ones(9), 0.0), "ridge", "positive"),
+        (lambda: ridge_fit(np.ones((9, 3)), np.ones(8), 1.0), "8 rewards", "9"),
+        (lambda: ridge_fit(np.ones((2, 3)), np.array([0.0, np.nan]), 1.0), "rewards[1]", "finite"),
     ],
 )
 def test_bad_input_names_the_place_and_the_fix(make, place, fix):
     with refused(place, fix):
         make()
+
+
+CODES = {
+    "bumps": KernelCode(CENTRES, 0.5),
+    "waves": FourierCode.random(2, 4, 0.5, np.random.default_rng(5)),
+    "cells": CellCode(CENTRES),
+}
+
+
+@pytest.mark.parametrize("code", CODES.values(), ids=CODES)
+@pytest.mark.parametrize(
+    ("features", "place"),
+    [
+        ([1.0], "2 numbers"),
+        ([1.0, 2.0, 3.0], "2 numbers"),
+        (1.0, "2 numbers"),
+        (["a", "b"], "numbers"),
+        ([np.nan, 1.0], "finite"),
+        ([[0.0, np.inf]], "finite"),
+    ],
+)
+def test_features_that_a_code_does_not_know(code, features, place):
+    """One number would be broadcast, and the nearest centre of NaN is the first one."""
+    with refused("features", place):
+        code.encode(features)
