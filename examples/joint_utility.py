@@ -10,7 +10,7 @@ from sfr_fa.agents import FitWarning, SharedNetwork
 from sfr_fa.engines import make_engine
 from sfr_fa.environments.adapters import WithFeatures
 from sfr_fa.feature_codes import KernelCode
-from sfr_fa.feature_spaces import BoxFeatures
+from sfr_fa.feature_spaces import BoxFeatures, observed_features
 from sfr_fa.tasks import ProductTask
 
 # Position and velocity, both scaled to [0, 1]; the valley is at 0.39, and 0.5 is standing still. Moving right
@@ -21,14 +21,11 @@ car = gymnasium.wrappers.RescaleObservation(
 returning = ProductTask([1.0, 1.0], [[0.25, 0.65], [0.53, 0.35]], [[60.0, 60.0], [60.0, 60.0]])
 env = WithFeatures(car, lambda s, a, after, info: after, BoxFeatures([0, 0], [1, 1]), returning)
 
-# On features of your own: observe some, place bumps among them, and fit rewards to them.
-rng, observed = np.random.default_rng(0), []
-env.unwrapped.np_random = rng
-for _ in range(20):
-    env.reset()
-    for push in np.repeat(rng.choice([0, 2], 10), 15):
-        observed.append(env.step(push)[4]["features"])
-code = KernelCode.observed(np.array(observed), size=40, rng=rng)
+# On features of your own: observe some, place bumps among them, and fit rewards to them. Pushes last a while.
+rng = np.random.default_rng(0)
+pushes = iter(np.repeat(rng.choice([0, 2], 200), 15))
+observed = observed_features(env, steps=3000, seed=0, policy=lambda state: next(pushes))
+code = KernelCode.observed(observed, size=40, rng=rng)
 network = functools.partial(SharedNetwork, hidden=(32, 32), head_rate=10)
 settings = {"fit_points": observed, "approximator": network, "gamma": 0.95, "learning_rate": 0.002}
 engine = make_engine("reference", env, "SFR-K", feature_code=code, **settings)

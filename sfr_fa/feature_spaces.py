@@ -11,7 +11,7 @@ declared vector; in a box the edge, for features that lie no farther outside.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -66,21 +66,8 @@ class DiscreteFeatures:
         as in MO-Gymnasium. Those that are hard to reach may be missing: `including` adds them, and `grow`
         takes them in when they are seen.
         """
-        found: dict[tuple[float, ...], None] = {}
-        env.action_space.seed(seed)
-        state, _ = env.reset(seed=seed)
-        for _ in range(positive_integer(steps, "steps")):
-            action = env.action_space.sample() if policy is None else policy(state)
-            state, reward, terminated, truncated, info = env.step(action)
-            vector = info.get("features", reward)
-            if np.ndim(vector) != 1:
-                raise InputError(
-                    f"{env} shows no features, neither in info nor as a vector reward; wrap it in "
-                    f"sfr_fa.environments.adapters.WithFeatures"
-                )
-            found[tuple(np.asarray(vector, dtype=np.float64).tolist())] = None
-            if terminated or truncated:
-                state, _ = env.reset()
+        shown = _features_shown(env, steps, seed, policy)
+        found = dict.fromkeys(tuple(vector.tolist()) for vector in shown)
         distinct: list[tuple[float, ...]] = []
         for vector in sorted(found):
             if not distinct or not _same(np.array(vector), np.array(distinct)).any():
@@ -225,6 +212,36 @@ class BoxFeatures(KeepsArraysReadOnly):
 
 
 FeatureSpace = DiscreteFeatures | BoxFeatures
+
+
+def observed_features(
+    env: Any, *, steps: int, seed: int, policy: Callable[[Any], Any] | None = None
+) -> FloatArray:
+    """(steps, n): what an environment shows step by step, by random actions or those of a policy.
+
+    Centres of a code of continuous features are placed among them, and rewards are fitted to them
+    (`sfr_fa.feature_codes`). `DiscreteFeatures.observed` is the set of them.
+    """
+    return np.array(list(_features_shown(env, steps, seed, policy)))
+
+
+def _features_shown(
+    env: Any, steps: int, seed: int, policy: Callable[[Any], Any] | None
+) -> Iterator[FloatArray]:
+    env.action_space.seed(seed)
+    state, _ = env.reset(seed=seed)
+    for _ in range(positive_integer(steps, "steps")):
+        action = env.action_space.sample() if policy is None else policy(state)
+        state, reward, terminated, truncated, info = env.step(action)
+        vector = info.get("features", reward)
+        if np.ndim(vector) != 1:
+            raise InputError(
+                f"{env} shows no features, neither in info nor as a vector reward; wrap it in "
+                f"sfr_fa.environments.adapters.WithFeatures"
+            )
+        yield np.array(vector, dtype=np.float64)
+        if terminated or truncated:
+            state, _ = env.reset()
 
 
 def _same(vector: FloatArray, vectors: FloatArray) -> NDArray[np.bool_]:

@@ -44,6 +44,15 @@ def test_python_runs():
     np.testing.assert_array_equal(namespace["solution"].policy, [1, 0])
 
 
+def test_ten_lines_of_kernel_sfr_run():
+    page = (ROOT / "docs" / "kernel.md").read_text()
+    [code] = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    namespace: dict = {}
+    exec(code, namespace)
+    fit = namespace["fit"]
+    assert fit.rms < 0.1 * fit.spread < 0.1
+
+
 def test_the_example_problem_is_the_file_that_the_page_names():
     [shown] = blocks("json")
     [path] = re.findall(r"--mdp (\S+?\.json)", THEORIST)

@@ -216,6 +216,21 @@ def test_both_diverge_at_the_same_step(agent, rate):
     np.testing.assert_array_equal(first.actions, second.actions)
 
 
+@pytest.mark.parametrize("agent", ["SF", "SFR"])
+def test_both_diverge_at_the_same_step_among_stored_policies(agent):
+    """Where the filter passes over most of them."""
+    learned = engine_of("compiled", agent)
+    for _ in range(FILTER_FROM + 2):
+        learned.run_task(next_task(learned, agent), 50)
+    engines = [engine_of(kind, agent, learning_rate=1e3) for kind in ENGINES]
+    for engine in engines:
+        engine.load_state_dict(learned.state_dict())
+    first, second = (engine.run_task(next_task(engine, agent), 600) for engine in engines)
+    assert first.diverged
+    assert second.diverged
+    np.testing.assert_array_equal(first.actions, second.actions)
+
+
 @pytest.mark.parametrize("kind", ENGINES)
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_a_stored_policy_that_is_not_finite_is_refused_before_a_step(kind, value):
