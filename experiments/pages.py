@@ -41,8 +41,6 @@ PAGES = {**SECTIONS, "docs/results.md": "results.md", "results/README.md": "publ
 """Page -> template."""
 SECTION = re.compile(r"(?<=<!-- results -->\n).*?(?=<!-- /results -->)", re.DOTALL)
 FIGURES = "figures"
-BEGUN = "full"
-"""The folder of runs at full size that are not complete yet; smaller ones stand in until they are."""
 PLACES = {"place": Place, "LINEAR": LINEAR, "GENERAL": GENERAL, "BARRETO": BARRETO, "RACER": RACER}
 ABSENT = Markup("*not run*")
 
@@ -63,7 +61,6 @@ class Findings:
         self.outcomes = claims.check(self.results)
         self.judged = claims.judged_pairs(self.results)
         self.calibrations = calibration.read(folder / calibration.TABLE)
-        self.begun = {run.name: run for run in map(load.load, load.published(folder / BEGUN))}
 
     def for_page(self, page: Path) -> dict[str, Any]:
         """What is above and below, by name, and a figure as a page links it."""
