@@ -172,7 +172,7 @@ class Weights(KnownReward):
 
     space: FeatureSpace
     fit: WeightFit = l1_weights
-    fit_points: FloatArray | None = None
+    fit_points: FloatArray | None = field(default=None, metadata=MAY_CHANGE)
     linear_only = True
 
     def __post_init__(self) -> None:
@@ -241,10 +241,11 @@ class RidgeFit(KnownReward):
     """
 
     code: TentCode | JointCode
-    fit_points: FloatArray | None
-    """(m, n); without them no reward function can be read."""
-    ridge: float = 1e-3
-    tolerance: float = 0.25
+    fit_points: FloatArray | None = field(metadata=MAY_CHANGE)
+    """(m, n); without them no reward function can be read. Other ones, or another ridge, change how rewards
+    are read, and not what an agent has learned."""
+    ridge: float = field(default=1e-3, metadata=MAY_CHANGE)
+    tolerance: float = field(default=0.25, metadata=MAY_CHANGE)
     """Of the standard deviation of the rewards."""
     linear_only = True
 

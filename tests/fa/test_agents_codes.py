@@ -1,6 +1,7 @@
 """Agents that sum a code of features and fit rewards to it: what a fit says, and what the values are."""
 
 import functools
+import warnings
 
 import numpy as np
 import pytest
@@ -169,6 +170,29 @@ def test_fits_that_cannot_be_made(make, words):
     assert RidgeFit(cumulant, PLACES).fit(lambda phi: phi[..., 0]).rms < 0.1, (
         "a function of features is a task"
     )
+
+
+def test_what_was_learned_is_read_by_better_fits_after_loading():
+    """Other points and another ridge change how rewards are read, not what the stored weights mean."""
+    few, many = (
+        small_agent(
+            "SFR-K", space=CUBE, feature_code=KernelCode(PLACES[:20], 0.2), fit_points=points, **ridge
+        )
+        for points, ridge in ((PLACES[:30], {}), (PLACES, {"ridge": 1e-6}))
+    )
+    task = sample_parity_task(np.random.default_rng(8))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FitWarning)
+        few.start_task(task)
+        many.load_state_dict(few.state_dict())
+        for name, values in few.policies.parameters.items():
+            np.testing.assert_array_equal(values, many.policies.parameters[name])
+        worse, better = (agent.readout_rule.known.fit(task).vector for agent in (few, many))
+    errors = [
+        np.square(task.reward(PLACES) - many.cumulant.encode(PLACES) @ vector).mean()
+        for vector in (worse, better)
+    ]
+    assert errors[1] < errors[0]
 
 
 def test_codes_by_name():
