@@ -256,7 +256,7 @@ BAD_SETTINGS = [
     # Values that are none.
     *(("Q", None, {"gamma": value}, ("gamma is",)) for value in (1.0, "x")),
     *(("Q", None, {"epsilon": value}, ("epsilon is",)) for value in (2.0, None)),
-    *(("Q", None, {"learning_rate": value}, ("learning_rate is",)) for value in (0.0, np.inf, "fast")),
+    *(("Q", None, {"learning_rate": value}, ("learning_rate is",)) for value in (0.0, np.inf, 1e39, "fast")),
     *(("MB SFR", DISCRETE, {"model_learning_rate": v}, ("model_learning_rate is",)) for v in (0.0, np.inf)),
     ("SF-R", DISCRETE, {"reward_learning_rate": np.nan}, ("reward_learning_rate is nan",)),
     *(("CSFR", BOX, {"bins": value}, ("bins is",)) for value in (1, 5.5)),
