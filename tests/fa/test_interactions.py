@@ -2,6 +2,7 @@
 
 import itertools
 
+import gymnasium
 import numpy as np
 import pytest
 
@@ -74,3 +75,13 @@ def test_places_are_distances_on_the_torus():
 def test_bad_input_names_the_place(arguments, place):
     with refused(place):
         ProductTask(*arguments)
+
+
+@pytest.mark.parametrize("sample", [sample_mixed_task, sample_parity_task])
+def test_a_gymnasium_environment_pays_what_the_task_says(sample):
+    task = sample(np.random.default_rng(9))
+    env = gymnasium.make("sfr_fa:sfr/Racer-v0", task=task)
+    env.reset(seed=0)
+    for _ in range(20):
+        _, reward, _, _, info = env.step(env.action_space.sample())
+        assert reward == pytest.approx(task.reward(info["features"]))
