@@ -123,6 +123,11 @@ class AgentSettings:
             raise InputError(f"gamma is {self.gamma}; it must be at least 0 and below 1")
         if self.dtype not in (torch.float32, torch.float64):
             raise InputError(f"dtype is {self.dtype}; it must be torch.float32 or torch.float64")
+        most = torch.finfo(self.dtype).max
+        for rate in ("learning_rate", "model_learning_rate"):
+            number = getattr(self, rate)
+            if isinstance(number, float) and number > most:
+                raise InputError(f"{rate} is {number}; it may be {most:.3g} at most in {self.dtype}")
         if not isinstance(self.replay, Replay | None):
             raise InputError(f"replay is {self.replay!r}; pass Replay(capacity=10_000, batch=32)")
         if not isinstance(self.hysteresis, Hysteresis | None):
